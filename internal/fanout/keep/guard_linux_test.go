@@ -1,11 +1,13 @@
 package keep
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -43,42 +45,42 @@ func TestSurroundings(t *testing.T) {
 	}
 }
 
-// keeping keeps hosts until the test ends, and returns the only socket.
-func keeping(t *testing.T, config string, hosts ...string) (k *Keeper, socket string) {
+// keeping is a Keeper of the host "h", until the test ends.
+type keeping struct {
+	*Keeper
+	config, socket string
+}
+
+func keep(t *testing.T, s *sshtest.Sshd, address, lines string) keeping {
 	t.Helper()
 	dir := sshtest.OpenDir(t, 0o700)
-	file := filepath.Join(dir, "config")
-	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+	k := keeping{config: filepath.Join(t.TempDir(), "config")}
+	known := sshtest.KnownHostsFile(t, "* "+sshtest.AuthorizedLine(s.HostKey))
+	text := fmt.Sprintf("Host h\nHostName %s\nPort %d\nUser %s\nIdentityFile %s\nIdentityAgent none\nUserKnownHostsFile %s\n%s", address, s.Port, s.User, s.Key, known, lines)
+	if err := os.WriteFile(k.config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r, err := reach.New(t.Context(), reach.Params{Params: route.Params{Getenv: os.Getenv, Flags: conf.Flags{Config: file}}, Engine: reach.Native})
+	r, err := reach.New(t.Context(), reach.Params{Params: route.Params{Getenv: os.Getenv, Flags: conf.Flags{Config: k.config}}, Engine: reach.Native})
 	if err != nil {
 		t.Fatal(err)
 	}
-	k = New(t.Context(), Params{Reach: r, Directory: dir})
-	var all []host.Host
-	for _, h := range hosts {
-		all = append(all, host.Host{Name: h})
-	}
+	k.Keeper = New(t.Context(), Params{Reach: r, Directory: dir})
 	sink := &sshtest.Told{}
-	if _, err := k.LogIn(t.Context(), all, sink); err != nil {
+	if _, err := k.LogIn(t.Context(), []host.Host{{Name: "h"}}, sink); err != nil {
 		t.Fatal(err)
 	}
-	for _, res := range sink.Results() {
-		if res.Class != fleet.NoFailure {
-			t.Fatal(res.Err)
-		}
+	if res := sink.Results()[0]; res.Class != fleet.NoFailure {
+		t.Fatal(res.Err)
 	}
 	over := make(chan struct{})
 	go func() { k.Hold(); close(over) }()
 	t.Cleanup(func() { k.end(); <-over; r.Close() })
-	sockets, _ := filepath.Glob(filepath.Join(dir, "*"))
-	for _, s := range sockets {
-		if s != file {
-			socket = s
-		}
+	sockets, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil || len(sockets) != 1 {
+		t.Fatalf("%q, %v", sockets, err)
 	}
-	return k, socket
+	k.socket = sockets[0]
+	return k
 }
 
 // TestNetworkChange: a connection whose address this computer has no more has no socket, before
@@ -102,10 +104,8 @@ func TestNetworkChange(t *testing.T) {
 	address("link set lo up")
 	address("address add 192.0.2.1/32 dev lo")
 	address("address add 192.0.2.2/32 dev lo")
-	s := sshtest.StartSshd(t)
-	k, socket := keeping(t, fmt.Sprintf("Host *\nHostName 192.0.2.1\nBindAddress 192.0.2.2\nPort %d\nUser %s\nIdentityFile %s\nIdentityAgent none\n"+
-		"StrictHostKeyChecking accept-new\nUserKnownHostsFile %s/known\n", s.Port, s.User, s.Key, s.Dir), "h")
-	listens := sshtest.Listens("unix", socket)
+	k := keep(t, sshtest.StartSshd(t), "192.0.2.1", "BindAddress 192.0.2.2\n")
+	listens := sshtest.Listens("unix", k.socket)
 	waittest.Until(t, "the socket", listens)
 	address("address delete 192.0.2.2/32 dev lo")
 	waittest.Until(t, "the end of the socket", func() bool { return !listens() })
@@ -114,4 +114,24 @@ func TestNetworkChange(t *testing.T) {
 	if p := k.places["h"]; !p.lost.IsZero() {
 		t.Errorf("lost at %v", p.lost)
 	}
+}
+
+// TestComesBack: a connection whose server ends has no socket any more, so that ssh connects by
+// itself, and comes back.
+func TestComesBack(t *testing.T) {
+	s := sshtest.StartSshd(t)
+	k := keep(t, s, "127.0.0.1", "")
+	ssh := func() {
+		t.Helper()
+		out, err := exec.Command("ssh", "-F", k.config, "-S", k.socket, "h", "echo here").CombinedOutput()
+		if string(out) != "here\n" || err != nil {
+			t.Errorf("%q, %v", out, err)
+		}
+	}
+	ssh()
+	s.Signal(t, syscall.SIGKILL)
+	waittest.Until(t, "the end of the socket", func() bool { _, err := os.Lstat(k.socket); return errors.Is(err, os.ErrNotExist) })
+	ssh()
+	waittest.Until(t, "the socket", sshtest.Listens("unix", k.socket))
+	ssh()
 }

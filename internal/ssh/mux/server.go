@@ -30,8 +30,8 @@ type Server struct {
 	// SendEnv are patterns of the variables that clients may set (ssh_config(5)), SetEnv variables
 	// of every session, as NAME=value.
 	SendEnv, SetEnv []string
-	// Silence is how long the server may say nothing at all while something is asked of it, and
-	// then when it is asked whether it lives; 0 is three seconds.
+	// Silence is how long the server may say nothing at all when it is asked whether it lives,
+	// which it is soon after something else was asked; 0 is three seconds.
 	Silence time.Duration
 
 	began    time.Time

@@ -124,10 +124,11 @@ func TestServer(t *testing.T) {
 	}
 }
 
-// TestServerData: bytes arrive in both directions, as they are, whatever the files are; the end of
-// input arrives, and so does the end of whoever reads the output.
+// TestServerData: bytes arrive in both directions, as they are, whatever the files are, while the
+// server exchanges keys and asks whether we live; the end of input arrives, and so does the end of
+// whoever reads the output.
 func TestServerData(t *testing.T) {
-	s, _ := serveSshd(t)
+	s, _ := serveSshd(t, "RekeyLimit 1M", "ClientAliveInterval 1", "ClientAliveCountMax 1")
 	data := bytes.Repeat([]byte("0123456789abcde\n"), 1<<19) // 8 MiB
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, data, 0o600); err != nil {
@@ -467,7 +468,7 @@ func TestServerProxy(t *testing.T) {
 // TestServerRefused: a server that opens no session leaves the master and its clients alone, in
 // both modes.
 func TestServerRefused(t *testing.T) {
-	s, _ := serveSshd(t, "MaxSessions 0")
+	s, sshd := serveSshd(t, "MaxSessions 0")
 	if out, exit := s.says(t, "x", "true"); exit != 255 || !strings.Contains(out, "Session open refused by peer") {
 		t.Errorf("%q, exit %d", out, exit)
 	}
@@ -478,6 +479,9 @@ func TestServerRefused(t *testing.T) {
 	}
 	if _, exit := s.says(t, "-O", "check", "x"); exit != 0 {
 		t.Error("the master has ended")
+	}
+	if out, exit := s.says(t, "-W", fmt.Sprintf("127.0.0.1:%d", sshd.Port), "x"); !strings.Contains(out, "SSH-2.0-") || exit != 0 {
+		t.Errorf("a connection to somewhere: %q, exit %d", out, exit)
 	}
 }
 

@@ -14,6 +14,8 @@ var ErrSilent = errors.New("the server does not answer")
 const (
 	// defaultSilence is Server.Silence where that is 0.
 	defaultSilence = 3 * time.Second
+	// soonest is the part of it after which a server is first asked whether it lives.
+	soonest = 3
 	// tooSilent is how many looks in a row may find nothing while nobody has a session.
 	tooSilent = 10
 )
@@ -95,7 +97,7 @@ func (s *Server) look() {
 	if c, can := s.Conn.Net.(counted); can && w.timer != nil && !w.looking {
 		w.looking = true
 		w.heard, _ = c.Traffic()
-		w.timer.Reset(s.silence())
+		w.timer.Reset(s.silence() / soonest)
 	}
 }
 

@@ -29,7 +29,8 @@ import (
 var engines = map[string]engine{
 	"native":  {Reach: native},
 	"openssh": {NoSignals: true, NoExec: true, Drawn: true, Reach: forked},
-	"master":  {From: sshtest.AtOpen, Drawn: true, Reach: overMasters},
+	"master":  {From: sshtest.AtOpen, Drawn: true, Reach: over(startMaster)},
+	"kept":    {From: sshtest.AtOpen, Drawn: true, Brief: true, Reach: over(startKept)},
 }
 
 // TestConformance: each of them does what every executor has to do, and leaves nothing behind. Most
@@ -114,42 +115,62 @@ func (m masters) Execute(ctx context.Context, h host.Host, cmd fleet.Command, a 
 	return o
 }
 
-// overMasters starts a ControlMaster for each server.
-func overMasters(t testing.TB, s servers) fleet.Executor {
-	m := masters{path: map[uint16]string{}, servers: s}
-	var mu sync.Mutex
-	var all sync.WaitGroup
-	for ports := range slices.Chunk(s.Ports, 10) {
-		all.Go(func() {
-			for _, port := range ports {
-				path := startMaster(t, s, port)
-				mu.Lock()
-				m.path[uint16(port)] = path
-				mu.Unlock()
-			}
-		})
+// over starts a master for each server.
+func over(start func(t testing.TB, s servers, port int, path string)) func(testing.TB, servers) fleet.Executor {
+	return func(t testing.TB, s servers) fleet.Executor {
+		m := masters{path: map[uint16]string{}, servers: s}
+		dir, err := os.MkdirTemp("", "mux") // short: a socket's path has 108 bytes at most
+		if err != nil {
+			t.Error(err)
+		}
+		t.Cleanup(func() { os.RemoveAll(dir) })
+		for _, port := range s.Ports {
+			m.path[uint16(port)] = filepath.Join(dir, fmt.Sprint(port))
+		}
+		var all sync.WaitGroup
+		for ports := range slices.Chunk(s.Ports, 10) {
+			all.Go(func() {
+				for _, port := range ports {
+					start(t, s, port, m.path[uint16(port)])
+				}
+			})
+		}
+		all.Wait()
+		return m
 	}
-	all.Wait()
-	return m
 }
 
-func startMaster(t testing.TB, s servers, port int) (path string) {
-	t.Helper()
-	dir, err := os.MkdirTemp("", "mux") // short: a socket's path has 108 bytes at most
+// startKept serves a connection of ours.
+func startKept(t testing.TB, s servers, port int, path string) {
+	e := native(t, s).(*dial.Engine)
+	c, err := e.Open(context.Background(), &dial.Target{
+		HostName: "127.0.0.1", Port: port, User: s.User, HostKeys: fixedKey{s.HostKey}, Identity: dial.Identity{Files: []string{s.Key}},
+	}, nil)
 	if err != nil {
 		t.Error(err)
+		return
 	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	path = filepath.Join(dir, "m")
+	l, err := mux.Listen(path)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	ctx, end := context.WithCancel(context.Background())
+	over := make(chan struct{})
+	go func() { _ = (&mux.Server{Conn: c}).Serve(ctx, l); close(over) }()
+	t.Cleanup(func() { end(); <-over; <-c.Done() })
+}
+
+func startMaster(t testing.TB, s servers, port int, path string) {
+	t.Helper()
 	cmd := exec.Command("ssh", "-F", "none", "-M", "-S", path, "-N", "-i", s.Key, "-o", "IdentityAgent=none", "-p", fmt.Sprint(port),
 		"-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null", "-o", "LogLevel=ERROR", "-l", s.User, "127.0.0.1")
 	if err := cmd.Start(); err != nil {
 		t.Error(err)
-		return path
+		return
 	}
 	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
 	if !waittest.Comes(sshtest.Listens("unix", path)) { // once it is let in
 		t.Error("the master did not begin")
 	}
-	return path
 }

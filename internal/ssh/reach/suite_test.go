@@ -31,6 +31,9 @@ type engine struct {
 	// Drawn says that ssh stands between it and a hostile server: one step of each misbehavior, a
 	// random one, is enough for a process each.
 	Drawn bool
+	// Brief says that it consists of what other engines have, so that few runs with hostile servers
+	// show whether it does.
+	Brief bool
 }
 
 // servers are what is to be reached.
