@@ -225,9 +225,10 @@ func (k *Keeper) hold(h host.Host, conn *session.Connection, path string, c *con
 		return err
 	}
 	ctx, drop := context.WithCancelCause(k.life)
+	remote, _ := c.Get(conf.PermitRemoteOpen)
 	now := &held{
 		conn: conn, path: l.Path, drop: drop, since: time.Now(), gone: make(chan struct{}),
-		server: &mux.Server{Conn: conn, SendEnv: c.Sendable(), SetEnv: c.List(conf.SetEnv)},
+		server: &mux.Server{Conn: conn, SendEnv: c.Sendable(), SetEnv: c.List(conf.SetEnv), PermitRemoteOpen: remote.Args},
 	}
 	k.mu.Lock()
 	if p == nil || k.places[h.String()] != p { // it was stopped meanwhile

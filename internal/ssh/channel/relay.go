@@ -1,6 +1,7 @@
 package channel
 
 import (
+	"bytes"
 	"errors"
 	"sync"
 )
@@ -55,8 +56,11 @@ func (r *Relay) Send(p []byte) error {
 func (r *Relay) begin(f *Fields) error {
 	name, ch := f.Text(), &relayed{of: r}
 	ch.client = f.Number()
-	if f.Err() != nil {
-		return ErrShort
+	rest := *f
+	rest.Number()
+	rest.Number()
+	if rest.Err() != nil || bytes.IndexByte(name, 0) >= 0 { // the server would end the connection
+		return errKind
 	}
 	c := r.conn
 	c.mu.Lock()

@@ -104,13 +104,14 @@ const (
 	ControlMaster
 	ControlPersist
 	RequestTTY
+	PermitRemoteOpen
 )
 
 var textNames = strings.Fields(`LocalForward RemoteForward DynamicForward LogLevel VersionAddendum ControlMaster ControlPersist RequestTTY
-	AddKeysToAgent ChannelTimeout EnableEscapeCommandline EnableSSHKeysign EscapeChar ExitOnForwardFailure
+	PermitRemoteOpen AddKeysToAgent ChannelTimeout EnableEscapeCommandline EnableSSHKeysign EscapeChar ExitOnForwardFailure
 	FingerprintHash ForkAfterAuthentication ForwardX11Timeout ForwardX11Trusted GatewayPorts GSSAPIClientIdentity
 	GSSAPIDelegateCredentials GSSAPIKexAlgorithms GSSAPIRenewalForcesRekey GSSAPIServerIdentity GSSAPITrustDNS
-	IPQoS KbdInteractiveDevices LogVerbose ObscureKeystrokeTiming PermitRemoteOpen
+	IPQoS KbdInteractiveDevices LogVerbose ObscureKeystrokeTiming
 	RekeyLimit StdinNull StreamLocalBindMask StreamLocalBindUnlink SyslogFacility TCPKeepAlive TunnelDevice
 	VisualHostKey WarnWeakCrypto XAuthLocation`)
 

@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -165,39 +166,54 @@ func (c *client) forward(kind, id uint32, f *channel.Fields) error {
 		return c.fail(id, "Invalid forwarding request")
 	}
 	answered := c.asks(id, func() {})
-	defer answered()
-	all := &c.of.forwards
+	port, failure, err := c.of.change(kind, w, answered)
+	answered()
+	switch {
+	case err != nil:
+		return err
+	case failure != "":
+		return c.fail(id, failure)
+	case port != 0:
+		return c.reply(sayPort, id, port)
+	}
+	return c.reply(sayOK, id)
+}
+
+// change opens or cancels a forward. It returns the port that the server chose, and why nothing has
+// changed.
+func (s *Server) change(kind uint32, w forward, answered func() bool) (port uint32, failure string, err error) {
+	all := &s.forwards
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	o := all.open[w]
 	if kind == askCancel {
 		if o == nil {
-			return c.fail(id, "port not forwarded")
+			return 0, "port not forwarded", nil
 		}
 		delete(all.open, w)
-		c.of.cancel(w, o)
-		return c.reply(sayOK, id)
+		s.cancel(w, o)
+		return 0, "", nil
 	}
 	if o == nil && len(all.open) < maxForwards {
-		switch o = c.of.begin(w); {
+		switch o = s.begin(w); {
 		case o != nil && !answered():
-			c.of.cancel(w, o)
-			return ErrSilent
+			s.cancel(w, o)
+			return 0, "", ErrSilent
 		case o != nil:
 			all.open[w] = o
 		}
 	}
 	switch {
 	case o == nil && w.kind == remote && w.from.port == unixPath:
-		return c.fail(id, "remote port forwarding failed for listen path "+w.from.host)
+		failure = "remote port forwarding failed for listen path " + w.from.host
 	case o == nil && w.kind == remote:
-		return c.fail(id, fmt.Sprintf("remote port forwarding failed for listen port %d", w.from.port))
+		failure = fmt.Sprintf("remote port forwarding failed for listen port %d", w.from.port)
 	case o == nil:
-		return c.fail(id, "Port forwarding failed")
+		failure = "Port forwarding failed"
 	case w.kind == remote && w.from.port == 0:
-		return c.reply(sayPort, id, o.at.port)
+		port = o.at.port
 	}
-	return c.reply(sayOK, id)
+	return port, failure, nil
 }
 
 // begin opens a forward; nil is a failure.
@@ -373,12 +389,25 @@ func (s *Server) carrySocks(offer ssh.NewChannel) {
 	if err != nil {
 		return
 	}
-	conn, err := s.dial(to)
+	conn, err := duplex(nil), errSocks
+	if s.opens(to) {
+		conn, err = s.dial(to)
+	}
 	if reply(err == nil) != nil || err != nil {
 		return
 	}
 	defer conn.Close()
 	s.join(to.String(), conn, ch)
+}
+
+// opens reports whether PermitRemoteOpen has a place.
+func (s *Server) opens(to place) bool {
+	return s.PermitRemoteOpen == nil || slices.ContainsFunc(s.PermitRemoteOpen, func(permitted string) bool {
+		host, port, err := net.SplitHostPort(permitted)
+		number, unknown := net.LookupPort("tcp", port)
+		return strings.EqualFold(permitted, "any") ||
+			err == nil && (host == "*" || host == to.host) && (port == "*" || unknown == nil && uint32(number) == to.port)
+	})
 }
 
 // dial connects to a place of this machine or its network.

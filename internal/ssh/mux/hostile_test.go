@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -186,6 +187,36 @@ func TestHostileClients(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.conn.Close()
+}
+
+// TestPermitRemoteOpen: what connects to a remote forward and says itself where to gets to the
+// places of PermitRemoteOpen alone.
+func TestPermitRemoteOpen(t *testing.T) {
+	for _, c := range []struct {
+		permitted string
+		to        place
+		want      bool
+	}{
+		{"", place{"h", 1}, true},
+		{"any", place{"h", 1}, true},
+		{"none", place{"h", 1}, false},
+		{"h:1", place{"h", 1}, true},
+		{"h:1", place{"h", 2}, false},
+		{"h:1", place{"hh", 1}, false},
+		{"x:1 [::1]:*", place{"::1", 9}, true},
+		{"*:22", place{"h", 22}, true},
+		{"*:ssh", place{"h", 22}, true},
+		{"*:ssh", place{"h", 23}, false},
+		{"h:nowhere", place{"h", 0}, false},
+	} {
+		s := Server{PermitRemoteOpen: strings.Fields(c.permitted)}
+		if c.permitted == "" {
+			s.PermitRemoteOpen = nil
+		}
+		if got := s.opens(c.to); got != c.want {
+			t.Errorf("%q, to %v: %v", c.permitted, c.to, got)
+		}
+	}
 }
 
 // FuzzServer: nothing that a client sends stops a master.

@@ -35,7 +35,7 @@ type master struct {
 	cmd  *exec.Cmd
 }
 
-func startMaster(t *testing.T, s *sshtest.Sshd) *master {
+func startMaster(t *testing.T, s *sshtest.Sshd, options ...string) *master {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "mux") // short: a socket's path has 108 bytes at most
 	if err != nil {
@@ -43,8 +43,8 @@ func startMaster(t *testing.T, s *sshtest.Sshd) *master {
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	m := &master{path: filepath.Join(dir, "m")}
-	m.cmd = exec.Command("ssh", "-F", "none", "-M", "-S", m.path, "-N", "-i", s.Key, "-o", "IdentityAgent=none", "-p", fmt.Sprint(s.Port),
-		"-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null", "-o", "LogLevel=ERROR", "-l", s.User, "127.0.0.1")
+	m.cmd = exec.Command("ssh", append(options, "-F", "none", "-M", "-S", m.path, "-N", "-i", s.Key, "-o", "IdentityAgent=none", "-p", fmt.Sprint(s.Port),
+		"-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null", "-o", "LogLevel=ERROR", "-l", s.User, "127.0.0.1")...)
 	if err := m.cmd.Start(); err != nil {
 		t.Error(err)
 		return m
@@ -96,11 +96,13 @@ func TestUnusable(t *testing.T) {
 		t.Fatal(err)
 	}
 	full := startMaster(t, s)
-	occupied := exec.Command("ssh", "-F", "none", "-S", full.path, "x", "echo there; sleep 1000")
+	occupied := exec.Command("ssh", "-F", "none", "-S", full.path, "x", "echo there; cat") // ends with its input
+	in, inErr := occupied.StdinPipe()
 	out, err := occupied.StdoutPipe()
-	if err != nil {
+	if err := errors.Join(inErr, err); err != nil {
 		t.Fatal(err)
 	}
+	defer in.Close()
 	if err := occupied.Start(); err != nil {
 		t.Fatal(err)
 	}

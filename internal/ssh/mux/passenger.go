@@ -205,7 +205,9 @@ func (p *passenger) feed() {
 		n, err := p.in.Read(buf[:])
 		data := buf[:n]
 		if p.escapes != nil {
-			data = p.typed(data)
+			if data = p.typed(data); p.escapes.left {
+				return
+			}
 		}
 		if _, e := p.ch.Write(data); e != nil || errors.Is(err, os.ErrClosed) {
 			return // its end is not that of the input
@@ -252,6 +254,7 @@ type escapes struct {
 	char    byte
 	pending bool // the last byte was the escape character
 	within  bool // a line
+	left    bool // nothing more is sent: it ends the session
 }
 
 // typed carries out the escape sequences in what was typed, and returns the rest.
@@ -262,6 +265,9 @@ func (p *passenger) typed(data []byte) []byte {
 		case e.pending:
 			e.pending = false
 			if p.escaped(b) {
+				if e.left {
+					return nil
+				}
 				continue
 			}
 			if b != e.char {
@@ -283,6 +289,7 @@ func (p *passenger) escaped(b byte) bool {
 	text := ""
 	switch b {
 	case '.':
+		p.escapes.left = true
 		defer p.leave()
 	case 'B':
 		_, _ = p.ch.SendRequest("break", false, channel.AppendNumber(nil, 1000))

@@ -33,6 +33,9 @@ type Server struct {
 	// Silence is how long the server may say nothing at all when it is asked whether it lives,
 	// which it is soon after something else was asked; 0 is three seconds.
 	Silence time.Duration
+	// PermitRemoteOpen has the places, as HOST:PORT, that remote forwards may lead to where those
+	// who connect say where (ssh_config(5)); nil is any.
+	PermitRemoteOpen []string
 
 	began    time.Time
 	path     string

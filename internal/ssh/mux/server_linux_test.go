@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -532,5 +533,82 @@ func TestListen(t *testing.T) {
 	}
 	if _, err := mux.Listen(filepath.Join(dir, "n")); err == nil {
 		t.Error("a directory of everybody was taken")
+	}
+}
+
+// TestServerStrangers: clients that read nothing, and those in proxy mode that name channels of
+// others, disturb nobody.
+func TestServerStrangers(t *testing.T) {
+	s, sshd := serveSshd(t)
+	cat := s.ssh("x", "cat")
+	in, inErr := cat.StdinPipe()
+	out, outErr := cat.StdoutPipe()
+	if err := errors.Join(inErr, outErr, cat.Start()); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewReader(out)
+	echoes := func(when string) {
+		t.Helper()
+		io.WriteString(in, when+"\n")
+		if line, err := lines.ReadString('\n'); line != when+"\n" {
+			t.Errorf("%s: %q, %v", when, line, err)
+		}
+		port := fmt.Sprint(20000 + os.Getpid()%10000)
+		for _, command := range []string{"forward", "cancel"} {
+			if out, exit := s.says(t, "-O", command, "-L", port+":127.0.0.1:"+fmt.Sprint(sshd.Port), "x"); exit != 0 {
+				t.Errorf("%s: %s: %s", when, command, out)
+			}
+		}
+	}
+	message := func(kind uint32, more ...any) (p []byte) {
+		p = ssh.Marshal(struct{ Length, Kind uint32 }{0, kind})
+		for _, m := range more {
+			p = append(p, ssh.Marshal(m)...)
+		}
+		binary.BigEndian.PutUint32(p, uint32(len(p)-4))
+		return p
+	}
+	type number struct{ N uint32 }
+	hello := message(1, number{4})
+	echoes("before")
+	conn := func(data []byte) *net.UnixConn {
+		c, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: s.path, Net: "unix"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+		_ = c.SetWriteDeadline(time.Now().Add(100 * time.Millisecond)) // it stops taking
+		_, _ = c.Write(append(hello, data...))
+		return c
+	}
+	forward := message(0x10000006, number{7}, struct {
+		Kind, Length, From uint32
+		To                 string
+		Port               uint32
+	}{1, 0, 0, "127.0.0.1", 1})
+	for _, asked := range [][]byte{message(0x10000004, number{7}), message(0x20000001, struct {
+		ID   uint32
+		Text string
+	}{7, "channels"}), forward} {
+		conn(bytes.Repeat(asked, 1<<20/len(asked)))
+	}
+	echoes("beside clients that read nothing")
+	proxy := message(0x1000000f, number{7})
+	for kind := byte(80); kind <= 100; kind++ {
+		for channel := range uint32(6) {
+			packet := append(ssh.Marshal(struct {
+				Length        uint32
+				Padding, Kind byte
+				Channel       uint32
+			}{2 + 4 + 100, 0, kind, channel}), make([]byte, 100)...)
+			c := conn(append(bytes.Clone(proxy), packet...))
+			_ = c.CloseWrite()
+			_, _ = io.Copy(io.Discard, c)
+		}
+	}
+	echoes("after channels of others were named")
+	in.Close()
+	if err := cat.Wait(); err != nil {
+		t.Error(err)
 	}
 }
