@@ -6,8 +6,12 @@
 // starts that command, so that the native engine has somewhere to connect to. What run cannot be,
 // such as a port forwarding or a question about ssh's lists, is left to ssh itself.
 //
-// REGRESS_SSH and REGRESS_SSHPACE name both programs, REGRESS_ENGINE the engine; a line for every
-// call goes to the file REGRESS_CALLS: "run" or "ssh".
+// With the engine "keep" it is ssh after all, over a connection that `sshpace keep` holds: a master
+// that a test starts is one of sshpace's, and each other call has one for itself.
+//
+// REGRESS_SSH and REGRESS_SSHPACE name both programs, REGRESS_ENGINE the engine, REGRESS_CLIENT the
+// ssh that uses kept connections where that is another one; a line for every call goes to the file
+// REGRESS_CALLS: "run" or "ssh".
 package main
 
 import (
@@ -36,6 +40,15 @@ type call struct {
 	host    string
 	command []string
 	onlySSH bool // run cannot be it
+
+	// For keep:
+	others     []string // options for ssh: all but those of masters and -f
+	control    string   // -S
+	asks       bool     // only for what ssh knows
+	master     bool     // -M
+	none       bool     // -N
+	background bool     // -f
+	strict     bool     // ExitOnForwardFailure
 }
 
 // settings are switches that are settings for run.
@@ -71,6 +84,7 @@ func (c *call) option(args []string) (rest []string) {
 			value, rest = rest[0], rest[1:]
 		}
 		setting, isSetting := settings[letter]
+		c.forKeep(letter, value)
 		switch {
 		case letter == "-F":
 			c.config = value
@@ -100,6 +114,12 @@ func (c *call) set(setting string) {
 	switch {
 	case keyword == "forwardagent" && value != "no":
 		c.onlySSH = true
+	case keyword == "controlmaster":
+		c.master = value != "no"
+	case keyword == "controlpath":
+		_, c.control, _ = strings.Cut(setting, "=")
+	case keyword == "exitonforwardfailure":
+		c.strict = value == "yes"
 	case keyword == "stricthostkeychecking" && value == "no":
 		setting = "StrictHostKeyChecking=accept-new"
 	}
@@ -109,10 +129,18 @@ func (c *call) set(setting string) {
 func main() {
 	c := parse(os.Args[1:])
 	code, err := 0, error(nil)
-	if c.onlySSH {
-		note("ssh")
-		err = syscall.Exec(os.Getenv("REGRESS_SSH"), append([]string{"ssh"}, os.Args[1:]...), os.Environ())
-	} else {
+	keep := strings.HasPrefix(os.Getenv("REGRESS_ENGINE"), "keep")
+	switch {
+	case keep && !c.asks && (c.master || c.control == ""):
+		note("run")
+		code, err = c.kept()
+	case keep && slices.Contains(c.others, "-Qcompression"):
+		fmt.Println("none") // a master of sshpace's has no other
+	case keep && !c.asks:
+		err = become(client())
+	case keep || c.onlySSH:
+		err = become(os.Getenv("REGRESS_SSH"))
+	default:
 		note("run")
 		code, err = c.run()
 	}
@@ -121,6 +149,12 @@ func main() {
 		code = 255
 	}
 	os.Exit(code)
+}
+
+// become goes on as ssh.
+func become(program string) error {
+	note("ssh")
+	return syscall.Exec(program, append([]string{"ssh"}, os.Args[1:]...), os.Environ())
 }
 
 func note(what string) {
@@ -155,18 +189,7 @@ func (c *call) run() (code int, err error) {
 		return 0, err
 	}
 	run.Stderr = log
-	if err := run.Start(); err != nil {
-		return 0, err
-	}
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
-	go func() {
-		for s := range signals {
-			_ = run.Process.Signal(s)
-		}
-	}()
-	err = run.Wait()
-	if _, isExit := errors.AsType[*exec.ExitError](err); err != nil && !isExit {
+	if err := carryOut(run); err != nil {
 		return 0, err
 	}
 	hand := func(to io.Writer, pattern string) {
@@ -185,6 +208,25 @@ func (c *call) run() (code int, err error) {
 		code = 255
 	}
 	return code, nil
+}
+
+// carryOut starts a program that gets our signals, and waits for its end.
+func carryOut(program *exec.Cmd) error {
+	if err := program.Start(); err != nil {
+		return err
+	}
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
+	go func() {
+		for s := range signals {
+			_ = program.Process.Signal(s)
+		}
+	}()
+	err := program.Wait()
+	if _, isExit := errors.AsType[*exec.ExitError](err); isExit {
+		return nil
+	}
+	return err
 }
 
 // messages is where ssh writes what it has to say.
