@@ -50,8 +50,11 @@ func (f *runFlags) shell(ctx context.Context, sys System, flags *pflag.FlagSet) 
 	if err := cmp.Or(f.check(), f.view.usable(sys)); err != nil {
 		return err
 	}
-	if f.selection.ReadsStdin() {
+	switch {
+	case f.selection.ReadsStdin():
 		return usageError("put the hosts into a file", "lines of a shell and hosts from standard input exclude each other")
+	case f.view.Outdir != "":
+		return usageError("write :log FILE in the shell", "--dir holds the output of one run, and each line is one")
 	}
 	f.person = person(sys)
 	t, err := f.task(ctx, sys, history.New(history.Dir(sys.Getenv)), flags, []string{"sh"})
@@ -188,7 +191,7 @@ func (s *session) run(ctx context.Context, t *task, f *runFlags) int {
 	t.beside = output.Tee{&s.last}
 	if s.log != nil {
 		v := f.view.View
-		v.Color, v.Outdir, v.Quiet, v.Watch, v.Dirs = "never", "", true, false, nil
+		v.Color, v.Quiet, v.Watch = "never", true, false
 		fmt.Fprintf(s.log, "# %s\n", termsafe.Line(t.command.Text))
 		sink, err := v.Sink(output.Streams{Out: s.log, Err: s.log, Screen: terminal.NewScreen(s.log, s.sys.Getenv), Getenv: s.sys.Getenv}, t.hosts)
 		if err != nil {

@@ -54,7 +54,7 @@ func (s *session) command(ctx context.Context, name, argument string) int {
 		switch names = append(names, c.name); {
 		case c.name != name || c.do == nil:
 		case c.form == "" && argument != "", c.form != "" && c.form[0] != '[' && argument == "":
-			return s.fail(usageError(strings.TrimSpace("write it as "+c.name+" "+c.form), "%s %s", name, argument))
+			return s.fail(usageError(strings.TrimSpace("write it as "+c.name+" "+c.form), "%s has other arguments", name))
 		default:
 			return c.do(s, ctx, argument)
 		}
@@ -301,11 +301,12 @@ func (t *typedLines) open(state string) error {
 	}
 	defer dir.Close()
 	old, err := dir.Own(typedFile)
-	if err == nil {
+	switch {
+	case err == nil:
 		data, _ := io.ReadAll(old)
 		old.Close()
 		t.lines = strings.Split(strings.TrimRight(string(data), "\n"), "\n")
-	} else if !errors.Is(err, fs.ErrNotExist) {
+	case !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
 	if len(t.lines) > 2*mostTyped {

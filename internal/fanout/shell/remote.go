@@ -35,17 +35,18 @@ type remote struct {
 	gone      string  // why there will be no further task, "" if there may be
 }
 
-// task is a line in a shell. The first one of each shell is its beginning.
+// task is a line in a shell. The first one of each shell is its beginning. What its streams have
+// said is guarded as the shell is.
 type task struct {
 	ended chan struct{} // closed when both streams have said so
+	began [2]bool       // on each stream
+	done  [2]bool
+	died  bool // the shell has ended with it
+	exit  int
 
 	mu      sync.Mutex
 	attempt fleet.Attempt // nil: nobody wants the output
-	said    []byte        // the last output of a task without an attempt
-	began   [2]bool       // on this stream
-	done    [2]bool
-	died    bool // the shell has ended with it
-	exit    int
+	said    []byte        // the last output without an attempt
 }
 
 func newTask(a fleet.Attempt) *task { return &task{attempt: a, ended: make(chan struct{}), exit: -1} }
@@ -101,7 +102,7 @@ func (r *remote) talk(ctx context.Context, c fleet.Channel, driver []byte) error
 		c.Close()
 	})()
 	defer time.AfterFunc(fleet.ConnectTimeout, func() {
-		if !first.isOver() {
+		if !closed(first.ended) {
 			c.Close()
 		}
 	}).Stop()
@@ -112,7 +113,7 @@ func (r *remote) talk(ctx context.Context, c fleet.Channel, driver []byte) error
 		r.take(fleet.Stdout, buf[:n])
 	}
 	switch {
-	case first.isOver():
+	case closed(first.ended):
 		err = errEnded
 	case time.Since(start) >= fleet.ConnectTimeout:
 		err = errLate
@@ -203,21 +204,21 @@ func (r *remote) finish(t *task, sent <-chan struct{}) (killed bool) {
 
 // outcomeOf describes the end of a line.
 func (r *remote) outcomeOf(ctx context.Context, t *task, killed bool) fleet.Outcome {
-	o, reported, lost := fleet.Outcome{Engine: engineName, Ran: fleet.RanUnknown, Exit: -1}, t.isOver(), ""
-	t.mu.Lock()
-	defer t.mu.Unlock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	o, reported, lost := fleet.Outcome{Engine: engineName, Ran: fleet.RanUnknown, Exit: -1}, closed(t.ended), ""
+	if t.began[fleet.Stdout] || t.began[fleet.Stderr] {
+		o.Ran = fleet.RanYes
+	}
 	switch {
-	case reported && !t.hasBegun():
+	case reported && o.Ran != fleet.RanYes:
 		return nothing(fleet.ExecRefused, "its shell had ended before")
 	case reported:
 		o.Exit = t.exit
-	case r.isOver() && r.outcome.Class == fleet.Lost:
+	case closed(r.over) && r.outcome.Class == fleet.Lost:
 		lost = r.outcome.Err
-	case r.isOver():
+	default:
 		reported = killed
-	}
-	if t.hasBegun() {
-		o.Ran = fleet.RanYes
 	}
 	if t.died || killed {
 		o.Note = "its shell has ended"
@@ -241,7 +242,7 @@ func (r *remote) converse(ctx context.Context, by fleet.Executor, h host.Host, c
 		a.Reached(fleet.PhaseExit)
 	}
 	lost := ""
-	if err != nil && r.isOver() {
+	if err != nil && closed(r.over) {
 		lost = r.outcome.Err
 	}
 	o.Conversed(ctx, err, lost)
@@ -297,9 +298,9 @@ func (r *remote) leave(why string) {
 	r.came.Broadcast()
 }
 
-func (r *remote) isOver() bool {
+func closed(c <-chan struct{}) bool {
 	select {
-	case <-r.over:
+	case <-c:
 		return true
 	default:
 		return false
@@ -331,7 +332,7 @@ func (r *remote) await(s fleet.Stream) *task {
 	defer r.mu.Unlock()
 	for {
 		switch {
-		case r.task != nil && !r.task.isDone(s):
+		case r.task != nil && !r.task.done[s]:
 			return r.task
 		case r.gone != "":
 			return nil
@@ -353,8 +354,16 @@ func (r *remote) hear(s fleet.Stream, w word) {
 	if !w.began {
 		r.directory = w.directory
 	}
-	if r.task != nil {
-		r.task.hear(s, w)
+	t := r.task
+	switch {
+	case t == nil || t.done[s]:
+	case w.began:
+		t.began[s] = true
+	case t.began[s] || w.died: // otherwise it is a trace that mksh shows
+		t.done[s], t.exit, t.died = true, w.exit, w.died
+		if t.done[fleet.Stdout] && t.done[fleet.Stderr] {
+			close(t.ended)
+		}
 	}
 }
 
@@ -368,38 +377,4 @@ func (t *task) output(s fleet.Stream, data []byte) {
 	}
 	t.said = append(t.said, data...)
 	t.said = t.said[max(0, len(t.said)-idleBuffer):]
-}
-
-func (t *task) hear(s fleet.Stream, w word) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if w.began {
-		t.began[s] = true
-		return
-	}
-	if t.done[s] || !t.began[s] && !w.died { // traces of mksh show our words
-		return
-	}
-	t.done[s], t.exit, t.died = true, w.exit, w.died
-	if t.done[fleet.Stdout] && t.done[fleet.Stderr] {
-		close(t.ended)
-	}
-}
-
-// hasBegun reports whether the shell has begun to run the line; t is locked.
-func (t *task) hasBegun() bool { return t.began[fleet.Stdout] || t.began[fleet.Stderr] }
-
-func (t *task) isDone(s fleet.Stream) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.done[s]
-}
-
-func (t *task) isOver() bool {
-	select {
-	case <-t.ended:
-		return true
-	default:
-		return false
-	}
 }
