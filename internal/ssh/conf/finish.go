@@ -202,7 +202,10 @@ func expandAll(words []string, by func(string) (string, error)) ([]string, error
 		if err != nil {
 			return nil, err
 		}
-		if text != word && &out[0] == &words[0] {
+		if text == word { // hosts share words
+			continue
+		}
+		if &out[0] == &words[0] {
 			out = slices.Clone(words)
 		}
 		out[i] = text
