@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"time"
@@ -114,11 +113,11 @@ func (f *keepFlags) hold(drain, hard context.Context, sys System, dir string) er
 	if err := mux.Sweep(dir); err != nil {
 		return err
 	}
-	asker, screen := &keep.Asker{}, sys.screen()
+	asker := &keep.Asker{}
 	if terminal.CanAsk() {
-		asker.Use(&keep.Terminal{Ask: terminal.Ask, Show: func(text string) { _, _ = io.WriteString(screen, text) }})
+		asker.Use(&keep.Terminal{Ask: terminal.Ask, Show: sys.show})
 	}
-	hosts, executor, err := f.open(drain, sys, reach.Params{Person: dial.NewPerson(screen.Aside, asker.Ask, asker.Show), KeyHolder: helper.Line(keyHolder)})
+	hosts, executor, err := f.open(drain, sys, reach.Params{Person: dial.NewPerson(sys.alone, asker.Ask, asker.Show), KeyHolder: helper.Line(keyHolder)})
 	if err != nil {
 		return err
 	}
@@ -190,11 +189,10 @@ func (f *keepFlags) renew(ctx context.Context, sys System, keeps keep.Keeps, nam
 	defer stop()
 	f.view.JSON, f.view.Gather = f.json, !f.json
 	view := func(hosts []host.Host) (fleet.Sink, error) { return f.view.Sink(sys.views(), hosts) }
-	screen := sys.screen()
 	ask := func(ctx context.Context, text string, secret bool) (answer string, err error) {
-		screen.Aside(func() { answer, err = terminal.Ask(ctx, text, secret) })
+		sys.alone(func() { answer, err = terminal.Ask(ctx, text, secret) })
 		return answer, err
 	}
-	asks := keep.Terminal{Ask: ask, Show: func(text string) { _, _ = io.WriteString(screen, text) }}
+	asks := keep.Terminal{Ask: ask, Show: sys.show}
 	return interrupted(drain, ignoreCancel(keeps.Refresh(drain, names, view, asks)))
 }

@@ -19,18 +19,23 @@ type question struct{}
 func (question) Written([]byte)  {}
 func (question) Aside(do func()) { do() }
 
+// alone does something while it alone is on the terminal, such as asking, and all others go on.
+func (sys System) alone(do func()) {
+	screen := sys.screen()
+	screen.Cover(question{})
+	defer screen.Cover(nil)
+	do()
+}
+
+// show shows a text to people.
+func (sys System) show(text string) { _, _ = io.WriteString(sys.screen(), text) }
+
 // person answers hosts on the terminal; nil if there is none.
 func person(sys System) *dial.Person {
 	if !terminal.CanAsk() {
 		return nil
 	}
-	screen := sys.screen()
-	alone := func(do func()) {
-		screen.Cover(question{})
-		defer screen.Cover(nil)
-		do()
-	}
-	return dial.NewPerson(alone, terminal.Ask, func(text string) { _, _ = io.WriteString(screen, text) })
+	return dial.NewPerson(sys.alone, terminal.Ask, sys.show)
 }
 
 // keyHolder is the helper program that holds private keys in the place of a process that lives

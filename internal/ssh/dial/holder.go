@@ -33,10 +33,10 @@ type keyQuestion struct {
 
 // keyAnswer is the answer.
 type keyAnswer struct {
-	Missing, Ready, Encrypted bool
-	Public, Cert, Signature   []byte
-	Foreign                   []string
-	Err                       string
+	Missing, Ready, Encrypted, Asks bool
+	Public, Cert, Signature         []byte
+	Foreign                         []string
+	Err                             string
 }
 
 // ask waits for an answer.
@@ -88,7 +88,7 @@ func (f *keyFile) ofHolder(ctx context.Context) *keyFile {
 	if a.Missing {
 		return nil
 	}
-	if f.foreign, f.encrypted, f.ready, f.err = a.Foreign, a.Encrypted, a.Ready, err; f.encrypted {
+	if f.foreign, f.encrypted, f.asks, f.ready, f.err = a.Foreign, a.Encrypted, a.Asks, a.Ready, err; f.encrypted {
 		f.holder = &holder{start: f.holder.start}
 	}
 	for _, blob := range [][]byte{a.Public, a.Cert} {
@@ -124,7 +124,7 @@ func (k *keyFiles) answer(ctx context.Context, q *keyQuestion) keyAnswer {
 	if f == nil {
 		return keyAnswer{Missing: true}
 	}
-	a, err := keyAnswer{Ready: f.ready, Encrypted: f.encrypted, Foreign: f.foreign}, f.err
+	a, err := keyAnswer{Ready: f.ready, Encrypted: f.encrypted, Asks: f.asks, Foreign: f.foreign}, f.err
 	switch {
 	case q.Open:
 		f.once.Do(func() { f.unlock(ctx) })

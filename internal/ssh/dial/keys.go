@@ -43,6 +43,7 @@ type keyFile struct {
 
 	holder    *holder // has the private key; nil: it is here
 	encrypted bool
+	asks      bool // whoever has it can ask for the passphrase
 	once      sync.Once
 	ready     bool                // it can sign: it is not public only, nor encrypted and not yet opened
 	private   ssh.AlgorithmSigner // nil also if the holder has it
@@ -91,7 +92,7 @@ func readKey(ctx context.Context, path string) ([]byte, error) {
 }
 
 func (k *keyFiles) read(ctx context.Context, path string) *keyFile {
-	f := &keyFile{files: k, path: path}
+	f := &keyFile{files: k, path: path, asks: k.askpass != nil}
 	if k.holder != nil {
 		return f.ofHolder(ctx)
 	}
@@ -217,7 +218,7 @@ func (f *keyFile) use(s ssh.Signer) {
 
 // canSign reports whether the file holds a private key that is open or could be opened by asking.
 func (f *keyFile) canSign(batch bool) bool {
-	return f.ready || f.encrypted && f.files.askpass != nil && !batch
+	return f.ready || f.encrypted && f.asks && !batch
 }
 
 func (f *keyFile) PublicKey() ssh.PublicKey { return f.pub }
