@@ -117,7 +117,9 @@ func (f *keepFlags) hold(drain, hard context.Context, sys System, dir string) er
 	if terminal.CanAsk() {
 		asker.Use(&keep.Terminal{Ask: terminal.Ask, Show: sys.show})
 	}
-	hosts, executor, err := f.open(drain, sys, reach.Params{Person: dial.NewPerson(sys.alone, asker.Ask, asker.Show), KeyHolder: helper.Line(keyHolder)})
+	person := dial.NewPerson(sys.alone, asker.Ask, asker.Show)
+	person.Away = asker.Away
+	hosts, executor, err := f.open(drain, sys, reach.Params{Person: person, KeyHolder: helper.Line(keyHolder)})
 	if err != nil {
 		return err
 	}

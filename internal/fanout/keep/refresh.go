@@ -42,6 +42,9 @@ func (a *Asker) Use(t *Terminal) {
 	a.now = t
 }
 
+// Away reports whether there is no terminal.
+func (a *Asker) Away() bool { return a.terminal() == nil }
+
 func (a *Asker) terminal() *Terminal {
 	a.mu.Lock()
 	defer a.mu.Unlock()

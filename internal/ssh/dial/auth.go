@@ -288,7 +288,7 @@ func (l *login) otherwise(methods []string) string {
 
 // orPassword appends that a password works, if the host would accept one.
 func (l *login) orPassword(methods []string, separator string) string {
-	if l.target.Prompter != nil || !slices.ContainsFunc(l.target.PasswordMethods, func(m string) bool { return slices.Contains(methods, m) }) {
+	if l.prompter() != nil || !slices.ContainsFunc(l.target.PasswordMethods, func(m string) bool { return slices.Contains(methods, m) }) {
 		return ""
 	}
 	return separator + l.target.Remedy

@@ -46,7 +46,7 @@ type offered struct {
 // nobody.
 func (l *login) method(can []string, partial bool) string {
 	o, person := &l.offered, l.turn.person != nil
-	if l.target.Prompter == nil || !person && o.given || o.err != nil {
+	if l.prompter() == nil || !person && o.given || o.err != nil {
 		return ""
 	}
 	if n := len(o.methods); n > 0 && !o.asked {
@@ -71,6 +71,14 @@ func (l *login) method(can []string, partial bool) string {
 	}
 	o.methods, o.asked = append(o.methods, l.target.PasswordMethods[i]), false
 	return l.target.PasswordMethods[i]
+}
+
+// prompter returns who can answer now.
+func (l *login) prompter() Prompter {
+	if p := l.turn.person; p != nil && p.Away != nil && p.Away() {
+		return nil
+	}
+	return l.target.Prompter
 }
 
 func (l *login) fail(err error) error {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"io"
 	"strings"
 	"sync"
 	"time"
@@ -16,6 +17,9 @@ import (
 // Person is the Prompter that lets a person answer, one login after the other. The others are not
 // connected meanwhile: no server waits for minutes (sshd_config(5) LoginGraceTime).
 type Person struct {
+	// Away reports that nobody is there now: then no host is let ask. If it is nil, somebody is.
+	Away func() bool
+
 	alone    func(do func())
 	ask      func(ctx context.Context, text string, secret bool) (string, error)
 	show     func(text string)
@@ -27,8 +31,8 @@ type Person struct {
 const depths = 10
 
 // NewPerson makes a Person. alone does something while nothing else is on the terminal. ask, which
-// is called so, shows a text and reads a line, which secret hides. show shows a text that asks
-// nothing. Both get text that is safe on a terminal.
+// is called so, shows a text and reads a line, which secret hides; io.EOF is no answer. show
+// shows a text that asks nothing. Both get text that is safe on a terminal.
 func NewPerson(alone func(do func()), ask func(ctx context.Context, text string, secret bool) (string, error), show func(text string)) *Person {
 	p := &Person{alone: alone, ask: ask, show: show, terminal: make(turns, 1)}
 	for i := range p.turns {
@@ -61,6 +65,9 @@ func (p *Person) Ask(ctx context.Context, text string, secret bool) (string, err
 		answer, err = p.ask(ctx, text, secret)
 		return err
 	})
+	if errors.Is(err, io.EOF) {
+		err = errNoAnswer
+	}
 	return answer, err
 }
 

@@ -32,13 +32,14 @@ type typist struct {
 	answer func(text string, secret bool) (string, error)
 
 	mu     sync.Mutex
+	away   bool
 	asking bool
 	asked  []string
 	shown  []string
 }
 
 func (p *typist) person() *dial.Person {
-	return dial.NewPerson(func(do func()) { do() }, func(_ context.Context, text string, secret bool) (string, error) {
+	person := dial.NewPerson(func(do func()) { do() }, func(_ context.Context, text string, secret bool) (string, error) {
 		p.mu.Lock()
 		if p.asking {
 			p.t.Error("two questions at once")
@@ -55,6 +56,8 @@ func (p *typist) person() *dial.Person {
 		defer p.mu.Unlock()
 		p.shown = append(p.shown, text)
 	})
+	person.Away = func() bool { return p.away }
+	return person
 }
 
 // asks runs true on hosts whose servers may ask.
@@ -174,6 +177,7 @@ func TestPersonGivesUp(t *testing.T) {
 		{"NumberOfPasswordPrompts 0", 0, ""},
 		{"PasswordAuthentication no", 0, ""},
 		{"Port " + fmt.Sprint(s.Port), 3, "the answers were refused"},
+		{"ServerAliveCountMax 4", 0, ""},
 	} {
 		p := &typist{t: t, answer: func(text string, _ bool) (string, error) {
 			if strings.Contains(text, "web1") {
@@ -181,14 +185,17 @@ func TestPersonGivesUp(t *testing.T) {
 			}
 			return "wrong", nil
 		}}
+		p.away = test.setting == "ServerAliveCountMax 4"
+		before := strings.Count(s.Log(), "Failed password")
 		for _, r := range p.asks(personConfig(t, s.Port, s.User, s.HostKey, test.setting), 0, "web0") {
 			if r.Class != fleet.AuthFailed || !strings.Contains(r.Hint, test.hint) {
 				t.Errorf("%s: %v %s %s", test.setting, r.Class, r.Err, r.Hint)
 			}
 		}
-		if len(p.asked) != test.asked {
-			t.Errorf("%s: asked %q", test.setting, p.asked)
+		if len(p.asked) != test.asked || !waittest.Comes(func() bool { return strings.Count(s.Log(), "Failed password")-before == test.asked }) {
+			t.Errorf("%s: asked %q; %s", test.setting, p.asked, s.Log())
 		}
+		p.away = false
 		for _, r := range p.asks(personConfig(t, s.Port, s.User, s.HostKey), 0, "web1") {
 			if r.Class != fleet.AuthFailed || r.Hint != "nobody is there" {
 				t.Errorf("%s: %v %s %s", r.Host.Name, r.Class, r.Err, r.Hint)
