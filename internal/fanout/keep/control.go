@@ -146,6 +146,9 @@ func (k *Keeper) report(r *request) Report {
 		if c := p.held; c != nil {
 			h.Address, h.Socket, h.Since = c.conn.Result.Addr, c.path, &c.since
 			h.IdleNS = c.server.Idle().Nanoseconds()
+			if c.server.Silent() {
+				h.State = Silent
+			}
 		}
 		all.Hosts = append(all.Hosts, h)
 	}

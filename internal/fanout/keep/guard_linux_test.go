@@ -109,6 +109,9 @@ func TestNetworkChange(t *testing.T) {
 	waittest.Until(t, "the socket", listens)
 	address("address delete 192.0.2.2/32 dev lo")
 	waittest.Until(t, "the end of the socket", func() bool { return !listens() })
+	if r := k.report(&request{}); r.Hosts[0].State != Silent || r.Hosts[0].loss() != "does not answer" {
+		t.Errorf("reported as %+v", r.Hosts[0])
+	}
 	address("address add 192.0.2.2/32 dev lo")
 	waittest.Until(t, "the socket", listens)
 	if p := k.places["h"]; !p.lost.IsZero() {

@@ -97,6 +97,7 @@ type State string
 // The states.
 const (
 	Kept    State = "kept"
+	Silent  State = "silent"  // kept, but its server says nothing, and its socket is away meanwhile
 	Back    State = "lost"    // it comes back by itself
 	Waiting State = "waiting" // it comes back when it is asked to
 )
@@ -266,7 +267,9 @@ func (k *Keeper) ended(p *place, end *held, err error, lost string) {
 		p.held = nil
 		delete(k.places, name)
 	default:
-		word, why = "lost", cmp.Or(lost, why)
+		if word = "lost"; !errors.Is(err, mux.ErrSilent) {
+			why = cmp.Or(lost, why)
+		}
 		p.held, p.lost, p.why, p.state = nil, time.Now(), why, Back
 		p.due = p.lost.Add(backoff(0))
 		if end.conn.ByPerson { // who need not be there

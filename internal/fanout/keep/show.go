@@ -81,7 +81,10 @@ func tableOf(hosts []Host, width int) string {
 
 // loss describes the last loss, and when the host comes back.
 func (h *Host) loss() string {
-	if h.Lost == nil {
+	switch {
+	case h.State == Silent:
+		return "does not answer"
+	case h.Lost == nil:
 		return "-"
 	}
 	said := clock(*h.Lost)

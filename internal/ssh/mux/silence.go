@@ -16,7 +16,8 @@ const (
 	defaultSilence = 3 * time.Second
 	// soonest is the part of it after which a server is first asked whether it lives.
 	soonest = 3
-	// tooSilent is how many looks in a row may find nothing while nobody has a session.
+	// tooSilent is how many looks in a row may find nothing while nobody has a session, and no
+	// person would have to log in again.
 	tooSilent = 10
 )
 
@@ -72,6 +73,13 @@ func (s *Server) Check() {
 			s.miss()
 		}
 	}
+}
+
+// Silent reports whether the server is away, and the socket with it.
+func (s *Server) Silent() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.watch.missed > 1
 }
 
 // lives waits until it is known whether the server lives, where that is in doubt.
@@ -164,7 +172,7 @@ func (s *Server) miss() {
 	case s.watch.missed == 2:
 		s.listen.Close()
 		s.tasks.Go(s.giveUp)
-	case s.watch.missed > tooSilent && len(s.open) == 0:
+	case s.watch.missed > tooSilent && len(s.open) == 0 && !s.Conn.ByPerson:
 		s.end(ErrSilent)
 	}
 }
