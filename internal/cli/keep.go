@@ -124,6 +124,9 @@ func (f *keepFlags) hold(drain, hard context.Context, sys System, dir string) er
 		return err
 	}
 	defer executor.Close()
+	if most := fanout.Keepable(len(hosts)); most < len(hosts) {
+		return withHint(fmt.Errorf("the limit of open files allows %d kept connections, not %d", most, len(hosts)), fmt.Sprintf("raise it: ulimit -n %d, or LimitNOFILE of systemd", 4*len(hosts)))
+	}
 	k := keep.New(drain, keep.Params{
 		Reach: executor, Directory: dir, For: time.Duration(f.end), Idle: time.Duration(f.idle), Fanout: f.params(drain), Asker: asker,
 	})

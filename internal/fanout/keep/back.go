@@ -116,7 +116,7 @@ func (r *returns) Done(res fleet.Result, _ fleet.Summary) error {
 	k.mu.Lock()
 	p := k.places[res.Host.String()]
 	switch {
-	case p == nil || p.held != nil || res.Class == fleet.NoFailure && res.Engine != byOther:
+	case p == nil || p.held != nil || res.Class == fleet.Cancelled || res.Class == fleet.NoFailure && res.Engine != byOther:
 		k.mu.Unlock()
 		return nil
 	case res.Class == fleet.NoFailure:
@@ -142,7 +142,7 @@ func (r *returns) Done(res fleet.Result, _ fleet.Summary) error {
 // again unasked: it may lock the account.
 func passes(c fleet.Class) bool {
 	switch c {
-	case fleet.NameFailed, fleet.Refused, fleet.TimedOut, fleet.Unroutable, fleet.Throttled, fleet.Lost, fleet.NotSSH, fleet.Cancelled:
+	case fleet.NameFailed, fleet.Refused, fleet.TimedOut, fleet.Unroutable, fleet.Throttled, fleet.Lost, fleet.NotSSH:
 		return true
 	}
 	return false

@@ -66,7 +66,7 @@ func tableOf(hosts []Host, width int) string {
 	}}
 	sortHosts(hosts, func(h Host) string { return h.Host })
 	for _, h := range hosts {
-		row := []string{h.Host, "-", "-", "-", "-", unit.Bytes(h.Received + h.Sent).String(), h.loss()}
+		row := []string{h.Host, string(h.State), "-", "-", "-", unit.Bytes(h.Received + h.Sent).String(), h.loss()}
 		if h.Since != nil {
 			row[1], row[2] = clock(*h.Since), age(time.Since(*h.Since))
 			row[3], row[4] = strconv.Itoa(h.Sessions), age(time.Duration(h.IdleNS))
@@ -79,7 +79,7 @@ func tableOf(hosts []Host, width int) string {
 	return table.Text(max(0, width-1))
 }
 
-// loss describes the last loss, and when the host comes back.
+// loss describes the last loss, and when the host is tried again.
 func (h *Host) loss() string {
 	switch {
 	case h.State == Silent:
@@ -88,26 +88,33 @@ func (h *Host) loss() string {
 		return "-"
 	}
 	said := clock(*h.Lost)
-	switch {
-	case h.State == Waiting:
-		said += ", waits: " + h.Why
-	case h.Next != nil:
-		said += ", again in " + age(time.Until(*h.Next)) + ": " + h.Why
+	if h.Next != nil {
+		said += ", again in " + age(time.Until(*h.Next))
+	}
+	if h.Why != "" {
+		said += ": " + h.Why
 	}
 	return said
 }
 
-// rights reminds of what old connections keep.
+// rights reminds of what old connections keep, and of what is to be done.
 func rights(reports []Report, hosts []Host) string {
 	var oldest time.Duration
+	waiting := 0
 	for _, h := range hosts {
+		if h.State == Waiting {
+			waiting++
+		}
 		if h.Since != nil {
 			oldest = max(oldest, time.Since(*h.Since))
 		}
 	}
 	var b strings.Builder
 	if oldest > 0 {
-		fmt.Fprintf(&b, "A user's groups on a host are those at the login, up to %s ago; keep --refresh logs in anew.\n", age(oldest))
+		fmt.Fprintf(&b, "A user's groups on a host are those at the login, up to %s ago.\n", age(oldest))
+	}
+	if waiting > 0 {
+		fmt.Fprintf(&b, "%s waiting for sshpace keep --refresh.\n", unit.Count(waiting, "host"))
 	}
 	for _, r := range reports {
 		if r.Until != nil && len(r.Hosts) > 0 {
