@@ -37,13 +37,13 @@ func TestEngines(t *testing.T) {
 	t.Cleanup(func() { master.Process.Kill(); master.Wait() })
 	waittest.Until(t, "the master", func() bool { _, err := os.Stat(socket); return err == nil })
 	for _, kind := range []struct {
-		name   string
-		server *sshtest.Sshd
-		engine reach.Engine
-		lines  string
+		name, by string
+		server   *sshtest.Sshd
+		engine   reach.Engine
+		lines    string
 	}{
-		{"native", s, reach.Native, ""}, {"openssh", s, reach.OpenSSH, ""},
-		{"a master", many, reach.Native, "Host *\nControlPath " + socket + "\nIdentityFile none\n"},
+		{"native", "shell to 127.0.0.1:" + fmt.Sprint(s.Port), s, reach.Native, ""}, {"openssh", "shell to web", s, reach.OpenSSH, ""},
+		{"a master", "master to ", many, reach.Native, "Host *\nControlPath " + socket + "\nIdentityFile none\n"},
 	} {
 		t.Run(kind.name, func(t *testing.T) {
 			p := at(t, kind.server, kind.engine, kind.lines)
@@ -52,8 +52,8 @@ func TestEngines(t *testing.T) {
 				t.Errorf("%+v", s.Outcome)
 			}
 			p.is("echo $x $PWD", 0, "1 /etc\n")
-			if s := p.line("echo out; echo err >&2"); s.out != "out\n" || s.err != "err\n" {
-				t.Errorf("%q, %q", s.out, s.err)
+			if s := p.line("echo out; echo err >&2"); s.out != "out\n" || s.err != "err\n" || s.Engine+" to "+s.Addr != kind.by {
+				t.Errorf("%q, %q, by %s to %s", s.out, s.err, s.Engine, s.Addr)
 			}
 			// files go over the same connection, or another one
 			named := ""

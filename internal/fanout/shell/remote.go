@@ -30,6 +30,7 @@ type remote struct {
 	mu        sync.Mutex
 	came      sync.Cond // there is another task, or there will be none
 	task      *task     // under way, nil for none
+	addr      string    // that was logged in to, "" for a master's connection
 	directory string
 	died      [2]bool // a stream says that the shell has ended
 	gone      string  // why there will be no further task, "" if there may be
@@ -61,6 +62,14 @@ func newRemote(life context.Context, a fleet.Attempt) *remote {
 
 // Abort ends when the session is to be dropped.
 func (r *remote) Abort() context.Context { return r.life }
+
+// Admit notes where the login goes.
+func (r *remote) Admit(ctx context.Context, addr string) error {
+	r.mu.Lock()
+	r.addr = addr
+	r.mu.Unlock()
+	return r.Attempt.Admit(ctx, addr)
+}
 
 // Reached passes on the phases of the login.
 func (r *remote) Reached(p fleet.Phase) {
@@ -206,7 +215,10 @@ func (r *remote) finish(t *task, sent <-chan struct{}) (killed bool) {
 func (r *remote) outcomeOf(ctx context.Context, t *task, killed bool) fleet.Outcome {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	o, reported, lost := fleet.Outcome{Engine: engineName, Ran: fleet.RanUnknown, Exit: -1}, closed(t.ended), ""
+	o, reported, lost := fleet.Outcome{Engine: engineName, Addr: r.addr, Ran: fleet.RanUnknown, Exit: -1}, closed(t.ended), ""
+	if r.addr == "" {
+		o.Engine = "master"
+	}
 	if t.began[fleet.Stdout] || t.began[fleet.Stderr] {
 		o.Ran = fleet.RanYes
 	}
