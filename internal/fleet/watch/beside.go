@@ -11,13 +11,7 @@ import (
 	"sshpace/internal/base/unit"
 )
 
-// beside is how the output of two hosts differs, in two columns.
-type beside struct {
-	names string
-	rows  []row
-}
-
-// row is a line of each of them, and the sign between: | where the lines differ, < or > where one
+// row is a line of each of two hosts, and the sign between: | where the lines differ, < or > where one
 // has none, @ before a part that is shown, which has their numbers.
 type row struct {
 	lines [2]string
@@ -52,7 +46,8 @@ func (v *view) compare() {
 	if max(two[0].content.Size, two[1].content.Size) > maxCompared {
 		names += ", the first " + unit.Bytes(maxCompared).String()
 	}
-	v.open(&beside{names, rows(edits)})
+	all := rows(edits)
+	v.open(numbered{func() string { return names }, func() int { return len(all) }, func(i, skip, width int) (string, string) { return all[i].text(skip, width) }})
 }
 
 // text is what a host has sent, as it is shown: standard output, then standard error.
@@ -119,26 +114,18 @@ func rows(edits []byte) (all []row) {
 // number is the first line of a range.
 func number(lines string) string { n, _, _ := strings.Cut(lines, ","); return n }
 
-func (b *beside) title() string { return b.names }
-
-func (b *beside) line(at int64, skip, width int) (line, color string, next int64) {
-	if at >= b.end() {
-		return "", "", at
-	}
-	r := b.rows[at]
-	switch color = "31"; r.sign {
-	case ' ':
-		color = ""
+// text is the row in two columns.
+func (r row) text(skip, width int) (line, color string) {
+	switch r.sign {
 	case '@':
 		color = "2"
+	case '|', '<', '>':
+		color = "31"
 	}
-	half := max(1, (width-3)/2)
-	if width == 0 {
-		half = 0
+	half := 0
+	if width > 0 {
+		half = max(1, (width-3)/2)
 	}
 	left := text.Pad(part(r.lines[0], skip, half), half)
-	return left + " " + string(r.sign) + " " + part(r.lines[1], skip, half), color, at + 1
+	return left + " " + string(r.sign) + " " + part(r.lines[1], skip, half), color
 }
-
-func (b *beside) before(at int64) int64 { return max(0, at-1) }
-func (b *beside) end() int64            { return int64(len(b.rows)) }

@@ -12,7 +12,9 @@ import (
 )
 
 // list is a line for each host.
-type list struct{ *view }
+func (v *view) list() source {
+	return numbered{v.summary, func() int { return len(v.order) }, v.row}
+}
 
 // rank is where a host stands in the list.
 type rank int
@@ -76,14 +78,15 @@ func (v *view) arrange() {
 	}
 }
 
-func (l list) title() string {
-	elapsed := l.so.Elapsed
-	if !l.over {
-		elapsed = time.Since(l.start.Time)
+// summary is the first line of the screen.
+func (v *view) summary() string {
+	elapsed := v.so.Elapsed
+	if !v.over {
+		elapsed = time.Since(v.start.Time)
 	}
-	title := output.SoFar(l.so, len(l.hosts), elapsed, false)
-	if l.start.Command != "" {
-		title += ": " + termsafe.OneLine(l.start.Command)
+	title := output.SoFar(v.so, len(v.hosts), elapsed, false)
+	if v.start.Command != "" {
+		title += ": " + termsafe.OneLine(v.start.Command)
 	}
 	return title
 }
@@ -96,29 +99,24 @@ const (
 	narrow                  = 60
 )
 
-func (l list) line(at int64, skip, width int) (line, color string, next int64) {
-	if at >= l.end() {
-		return "", "", at
-	}
-	h := l.hosts[l.order[at]]
-	r := l.rank(h)
+// row is the line of a host.
+func (v *view) row(i, skip, width int) (line, color string) {
+	h := v.hosts[v.order[i]]
+	r := v.rank(h)
 	state, took := h.now(r)
 	mark := " "
 	if h.marked {
 		mark = "*"
 	}
-	names, stateWidth := min(l.names, nameColumns), stateColumns
+	names, stateWidth := min(v.names, nameColumns), stateColumns
 	if width > 0 && width < narrow {
-		names, stateWidth = min(l.names, fewNames), fewStates
+		names, stateWidth = min(v.names, fewNames), fewStates
 	}
 	line = mark + cell(h.name, names) + " " + cell(state, stateWidth) + " " + text.PadLeft(text.Clip(took, timeColumns), timeColumns) + "  "
-	return part(line+text.Rest(h.said(), skip), 0, width), colors[r], at + 1
+	return part(line+text.Rest(h.said(), skip), 0, width), colors[r]
 }
 
 func cell(s string, width int) string { return text.Pad(text.Clip(s, width), width) }
-
-func (l list) before(at int64) int64 { return max(0, at-1) }
-func (l list) end() int64            { return int64(len(l.order)) }
 
 // now describes the state of a host, and its time.
 func (h *hostView) now(r rank) (state, took string) {

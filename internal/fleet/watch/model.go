@@ -97,7 +97,7 @@ func (v *view) press(key, typed string) tea.Cmd {
 	case "q", "esc":
 		return v.back(asked)
 	case "?":
-		v.open(fixed{"Keys", help})
+		v.open(fixed("Keys", help))
 	case "/":
 		v.typed = new("")
 	case "n":

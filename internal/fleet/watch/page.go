@@ -109,23 +109,31 @@ func inverse(s string, width int) string {
 	return terminal.Paint(true, "7", text.Pad(text.Clip(s, width), width))
 }
 
-// fixed is a short text.
-type fixed struct {
-	name string
-	text []string
+// numbered is a source whose places are numbers of lines.
+type numbered struct {
+	name  func() string
+	count func() int
+	row   func(i, skip, width int) (line, color string)
 }
 
-func (f fixed) title() string { return f.name }
+func (n numbered) title() string { return n.name() }
 
-func (f fixed) line(at int64, skip, width int) (line, color string, next int64) {
-	if at >= f.end() {
+func (n numbered) line(at int64, skip, width int) (line, color string, next int64) {
+	if at >= n.end() {
 		return "", "", at
 	}
-	return part(f.text[at], skip, width), "", at + 1
+	line, color = n.row(int(at), skip, width)
+	return line, color, at + 1
 }
 
-func (f fixed) before(at int64) int64 { return max(0, at-1) }
-func (f fixed) end() int64            { return int64(len(f.text)) }
+func (n numbered) before(at int64) int64 { return max(0, at-1) }
+func (n numbered) end() int64            { return int64(n.count()) }
+
+// fixed is a short text.
+func fixed(name string, lines []string) source {
+	return numbered{func() string { return name }, func() int { return len(lines) },
+		func(i, skip, width int) (line, color string) { return part(lines[i], skip, width), "" }}
+}
 
 // part is what is on the screen of a line.
 func part(s string, skip, width int) string {

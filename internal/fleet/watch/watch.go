@@ -108,7 +108,7 @@ var (
 func newView(opt Options) *view {
 	v := &view{opt: opt, left: make(chan struct{}), store: file.Store{What: "output", Limit: inMemory}, width: text.Columns, height: 24}
 	v.lines.Max = maxLine
-	v.pages = []*page{{source: list{v}, rows: true}}
+	v.pages = []*page{{source: v.list(), rows: true}}
 	return v
 }
 
