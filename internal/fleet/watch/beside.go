@@ -11,8 +11,8 @@ import (
 	"sshpace/internal/base/unit"
 )
 
-// row is a line of each of two hosts, and the sign between: | where the lines differ, < or > where one
-// has none, @ before a part that is shown, which has their numbers.
+// row is a line of each of two hosts, and the sign between: | where the lines differ, < or > where
+// one has none, @ before a part that is shown, with the numbers of its first lines.
 type row struct {
 	lines [2]string
 	sign  byte
