@@ -31,6 +31,9 @@ func Listen(path string) (*Listener, error) {
 	}
 	defer unlock()
 	path = filepath.Join(dir.Path(), filepath.Base(path))
+	if len(path) >= len(syscall.RawSockaddrUnix{}.Path) { // nobody could connect to it
+		return nil, &Error{path, "cannot be made: its name is too long for a socket", syscall.ENAMETOOLONG}
+	}
 	if err := vacate(path); err != nil {
 		return nil, err
 	}

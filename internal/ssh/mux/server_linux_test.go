@@ -504,6 +504,9 @@ func TestListen(t *testing.T) {
 	if _, err := mux.Listen(path); !errors.Is(err, os.ErrExist) {
 		t.Errorf("a live socket: %v", err)
 	}
+	if _, err := mux.Listen(path + strings.Repeat("m", 100)); !errors.Is(err, syscall.ENAMETOOLONG) {
+		t.Errorf("a name that nobody can connect to: %v", err)
+	}
 	os.Remove(path)
 	two, err := mux.Listen(path)
 	if err != nil {
