@@ -33,6 +33,9 @@ var exclusions = [][]string{
 	{"every", "canary", "batch", "then-confirm", "wait-for-reboot", "dry-run"},
 	{"tty", "script", "stdin", "sudo"},
 	{"delete", "no-verify"},
+	{"for", "list", "stop", "refresh", "log", "ssh-config"},
+	{"idle", "list", "stop", "refresh", "log", "ssh-config"},
+	{"foreground", "list", "stop", "refresh", "log", "ssh-config"},
 	{"undo", "write", "prove", "json", "out", "check", "strict", "policy", "include-insecure"},
 }
 

@@ -130,6 +130,7 @@ func (f *keepFlags) hold(drain, hard context.Context, sys System, dir string) er
 	k := keep.New(drain, keep.Params{
 		Reach: executor, Directory: dir, For: time.Duration(f.end), Idle: time.Duration(f.idle), Fanout: f.params(drain), Asker: asker,
 	})
+	defer k.Close()
 	f.view.JSON, f.view.Gather = f.json, !f.json
 	f.view.Naming = executor.Naming
 	sink, err := f.view.Sink(sys.views(), hosts)

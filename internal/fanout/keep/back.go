@@ -44,6 +44,11 @@ func (k *Keeper) Hold() {
 			k.wait(next)
 		}
 	}
+}
+
+// Close ends all connections, and waits for their ends.
+func (k *Keeper) Close() {
+	k.end()
 	k.tasks.Wait()
 }
 
