@@ -88,6 +88,13 @@ func (r *Relay) pass(kind byte, number uint32, p []byte) error {
 	return r.conn.carrier.Send(p)
 }
 
+// Open reports whether the client has a channel.
+func (r *Relay) Open() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.open) > 0
+}
+
 // close notes that we close a channel. The server's number is free when both sides have.
 func (r *Relay) close(ch *relayed) {
 	if ch.closed = true; ch.ended {

@@ -94,6 +94,7 @@ func (s *Server) prepare(ctx context.Context, l *Listener) {
 	s.began, s.listen, s.path = time.Now(), l, l.Path
 	s.open, s.used = map[uint32]string{}, s.began
 	s.watch.timer, s.watch.asked, s.watch.looked.L = time.AfterFunc(1<<62, s.tick), map[*func()]bool{}, &s.mu
+	s.watch.relays = map[*channel.Relay]*link{}
 	s.forwards.open, s.forwards.slots = map[forward]*opened{}, make(chan struct{}, maxForwards)
 	if s.ending != nil {
 		l.Close()
@@ -369,6 +370,7 @@ func (c *client) proxyMode(id uint32) error {
 	defer q.end()
 	r := c.of.Conn.Relay(q.add)
 	defer r.Close()
+	defer c.of.relay(r, c.link)()
 	var p []byte
 	var err error
 	for {

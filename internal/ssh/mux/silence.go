@@ -6,6 +6,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"sshpace/internal/ssh/channel"
 )
 
 // ErrSilent is the end of Serve after the server has said nothing for long.
@@ -31,6 +33,7 @@ type watch struct {
 	heard   int64            // bytes of the server at the last look
 	missed  int              // looks in a row that found no more
 	asked   map[*func()]bool // what to do about requests without an answer
+	relays  map[*channel.Relay]*link
 	looked  sync.Cond
 }
 
@@ -52,11 +55,16 @@ func (s *Server) ask(giveUp func()) (answered func() bool) {
 	}
 }
 
-// giveUp ends what was asked of the server.
+// giveUp ends what was asked of the server, and clients in proxy mode that wait for a channel.
 func (s *Server) giveUp() {
 	s.mu.Lock()
 	asked := s.watch.asked
 	s.watch.asked = map[*func()]bool{}
+	for r, l := range s.watch.relays {
+		if !r.Open() {
+			l.conn.Close()
+		}
+	}
 	s.mu.Unlock()
 	for f := range asked {
 		(*f)()
@@ -90,6 +98,18 @@ func (s *Server) lives() bool {
 		s.watch.looked.Wait()
 	}
 	return s.watch.missed == 0
+}
+
+// relay is a client in proxy mode until over.
+func (s *Server) relay(r *channel.Relay, l *link) (over func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.watch.relays[r] = l
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.watch.relays, r)
+	}
 }
 
 // expect looks soon whether something has come since now.

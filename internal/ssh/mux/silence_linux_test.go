@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"sshpace/internal/base/waittest"
+	"sshpace/internal/fanout"
+	"sshpace/internal/fleet"
 	"sshpace/internal/ssh/mux"
 	"sshpace/internal/ssh/sshtest"
 )
@@ -84,6 +86,12 @@ func TestServerSilent(t *testing.T) {
 			t.Errorf("%s: %q, %v", name, text, err)
 		}
 	}
+	sshd.Signal(t, syscall.SIGSTOP)
+	ours := &shared{path: s.path}
+	if r := run(t, ours, fanout.Params{}, fleet.Command{Line: "true"}, &sshtest.Told{}); ours.err == nil || !strings.Contains(ours.err.Error(), "closed the connection") {
+		t.Errorf("our client: %v, %+v", ours.err, r)
+	}
+	sshd.Signal(t, syscall.SIGCONT)
 	in.Close()
 	if err := held.Wait(); err != nil {
 		t.Error(err)
