@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"io"
 	"net"
 	"os"
@@ -80,8 +81,15 @@ func hostile(t testing.TB) (path string, s *Server) {
 	over := make(chan error, 1)
 	go func() { over <- s.Serve(context.Background(), l) }()
 	t.Cleanup(func() {
-		conn.Close()
-		<-over
+		select {
+		case err := <-over:
+			if !errors.Is(err, ErrExit) && !errors.Is(err, ErrStopped) {
+				t.Errorf("the master has ended: %v", err)
+			}
+		default:
+			conn.Close()
+			<-over
+		}
 		here.Close()
 		there.Close()
 	})
@@ -224,13 +232,13 @@ func FuzzServer(f *testing.F) {
 	for _, a := range attacks() {
 		f.Add(append(greeting(), a...), uint8(3))
 	}
-	path, _ := hostile(f)
 	null, err := os.Open(os.DevNull)
 	if err != nil {
 		f.Fatal(err)
 	}
 	f.Cleanup(func() { null.Close() })
 	f.Fuzz(func(t *testing.T, data []byte, files uint8) {
+		path, _ := hostile(t)
 		fd := int(null.Fd())
 		attack(t, path, data, []int{fd, fd, fd, fd, fd}[:files%6]...)
 	})

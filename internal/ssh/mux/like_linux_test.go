@@ -83,7 +83,7 @@ func other(r *rand.Rand, port int) call {
 	if r.IntN(2) == 0 {
 		return call{line: line + "ssh -S $S -O cancel " + forward + " x; echo status $? >&9"}
 	}
-	return call{line: ": >$F.out; ssh -S $S x 'echo here; exec sleep 3' >$F.out 2>/dev/null & while ! grep -q . $F.out; do sleep 0.01; done; kill -" + pick(r, "TERM", "INT", "HUP", "KILL") + " $!; wait $! 2>/dev/null; echo status $? >&9"}
+	return call{line: ": >$F.out; ssh -S $S x 'echo here; exec sleep 3' >$F.out 2>/dev/null & while ! grep -q . $F.out; do sleep 0.01; done; kill -" + pick(r, "TERM", "HUP", "KILL") + " $!; wait $! 2>/dev/null; echo status $(($? > 128)) >&9"}
 }
 
 func quoted(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
