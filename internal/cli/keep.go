@@ -124,8 +124,8 @@ func (f *keepFlags) hold(drain, hard context.Context, sys System, dir string) er
 		return err
 	}
 	defer executor.Close()
-	if most := fanout.Keepable(len(hosts)); most < len(hosts) {
-		return withHint(fmt.Errorf("the limit of open files allows %d kept connections, not %d", most, len(hosts)), fmt.Sprintf("raise it: ulimit -n %d, or LimitNOFILE of systemd", 4*len(hosts)))
+	if err := roomToKeep(len(hosts)); err != nil {
+		return err
 	}
 	k := keep.New(drain, keep.Params{
 		Reach: executor, Directory: dir, For: time.Duration(f.end), Idle: time.Duration(f.idle), Fanout: f.params(drain), Asker: asker,
@@ -201,4 +201,13 @@ func (f *keepFlags) renew(ctx context.Context, sys System, keeps keep.Keeps, nam
 	}
 	asks := keep.Terminal{Ask: ask, Show: sys.show}
 	return interrupted(drain, ignoreCancel(keeps.Refresh(drain, names, view, asks)))
+}
+
+// roomToKeep refuses more connections than may stay open.
+func roomToKeep(hosts int) error {
+	most := fanout.Keepable(hosts)
+	if most == hosts {
+		return nil
+	}
+	return withHint(fmt.Errorf("the limit of open files allows %d kept connections, not %d", most, hosts), fmt.Sprintf("raise it: ulimit -n %d, or LimitNOFILE of systemd", 4*hosts))
 }

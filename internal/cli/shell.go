@@ -65,8 +65,8 @@ func (f *runFlags) shell(ctx context.Context, sys System, flags *pflag.FlagSet) 
 	if f.list {
 		return hostlist.Exact(sys.Stdout, t.hosts)
 	}
-	if fanout.Keepable(len(t.hosts)) < len(t.hosts) {
-		return withHint(errors.New("there are too few open files for connections to all hosts"), "raise the limit: ulimit -n "+fmt.Sprint(1024+2*len(t.hosts)))
+	if err := roomToKeep(len(t.hosts)); err != nil {
+		return err
 	}
 	under, err := f.secrets.Over(ctx, sys.screen(), t.reach)
 	if err != nil {

@@ -168,6 +168,7 @@ func TestLost(t *testing.T) {
 	t.Parallel()
 	p := at(t, sshtest.StartSshdForOther(t), reach.Native, "")
 	kill := "kill -9 $(ps -o ppid= -p $(ps -o ppid= -p $PPID))" // the server's process
+	home := p.line("pwd").out
 	s := p.line("cd /etc; echo begun; " + kill + "; sleep 60")
 	if s.Class != fleet.Lost || s.Ran != fleet.RanUnknown || s.out != "begun\n" {
 		t.Errorf("%+v, %q", s.Outcome, s.out)
@@ -176,7 +177,7 @@ func TestLost(t *testing.T) {
 		t.Errorf("%+v", s.Outcome)
 	}
 	p.ex.Forget(web)
-	p.is("pwd", 0, "/\n")
+	p.is("pwd", 0, home)
 	p.is("(sleep 0.3; "+kill+") >/dev/null 2>&1 &", 0, "")
 	waittest.Until(t, "the loss", func() bool { s, _ := p.ex.State(web); return s.Ended != "" })
 	if s := p.line("echo ran"); s.Ran != fleet.RanNo || s.Status() != fleet.Unreachable {
