@@ -105,6 +105,9 @@ func connect(ctx context.Context, path string) (*link, error) {
 
 // greet connects to a master and makes a request.
 func greet(ctx context.Context, path string, ask func(*link) error) (*link, error) {
+	if _, err := os.Lstat(path); errors.Is(err, os.ErrNotExist) { // as of most hosts, and cheaper than trying
+		return nil, os.ErrNotExist
+	}
 	ctx, cancel := context.WithTimeout(ctx, replyTimeout)
 	defer cancel()
 	var d net.Dialer
