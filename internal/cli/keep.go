@@ -49,6 +49,7 @@ func newKeepCommand(sys System) *cobra.Command {
 		f.sets = args
 		return nil
 	}
+	cmd.ValidArgsFunction = words(func(ctx context.Context) []string { return hostNames(ctx, sys, f.connection, true) })
 	flags := cmd.Flags()
 	flags.Var(&f.end, "for", "end all connections after this time (default never)")
 	flags.Var(&f.idle, "idle", "end a connection that has had no session for this time (default never)")

@@ -196,7 +196,7 @@ func unheard(err error) fleet.Outcome {
 	if !errors.Is(err, mux.ErrLives) {
 		return reach.Unreached(err)
 	}
-	return fleet.Outcome{Engine: byOther, Ran: fleet.RanYes, Note: "kept already, by another process"}
+	return fleet.Outcome{Engine: byOther, Ran: fleet.RanYes, Note: "kept already"}
 }
 
 // renewed returns the connection of a host that another one is to take the place of; nil: there is

@@ -110,14 +110,8 @@ func vacate(path string) error {
 	return err
 }
 
-// maxPath is how long the path of a socket may be (unix(7)).
-const maxPath = 107
-
 // listenAt makes the socket under another name first: nobody finds one that is not ready.
 func listenAt(path string) (*Listener, error) {
-	if len(path) > maxPath {
-		return nil, &Error{path, fmt.Sprintf("has too long a path: a socket's has %d bytes at most", maxPath), syscall.ENAMETOOLONG}
-	}
 	name := filepath.Join(filepath.Dir(path), ".sshpace-"+rand.Text()[:8]) // short: see unix(7)
 	address := &net.UnixAddr{Name: name, Net: "unix"}
 	l, err := net.ListenUnix("unix", address)
