@@ -17,7 +17,7 @@ type kept struct {
 }
 
 // Keep keeps the connections to at most that many targets after their commands, until Close: the
-// next command there costs one round trip. It is called before the first command.
+// next command there costs two round trips. It is called before the first command.
 func (e *Engine) Keep(most int) { e.kept.most, e.kept.links = most, map[*Target]*link{} }
 
 // take returns the connection to a target that is still alive, nil if there is none.

@@ -7,16 +7,21 @@ package mux_test
 import (
 	"context"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"testing"
+	"time"
 
 	"sshpace/internal/base/waittest"
+	"sshpace/internal/fanout"
+	"sshpace/internal/fleet"
 	"sshpace/internal/ssh/dial"
 	"sshpace/internal/ssh/mux"
 	"sshpace/internal/ssh/sshtest"
+	"sshpace/internal/sys/relay"
 )
 
 // TestServerMemory: data that goes through a Server is no garbage afterwards.
@@ -38,6 +43,46 @@ func TestServerMemory(t *testing.T) {
 		if !waittest.Comes(func() bool { return move(flags) < size/2 }) { // a collection takes buffers away
 			t.Errorf("%q: more than %d bytes of garbage for %d that are moved", flags, size/2, 2*size)
 		}
+	}
+}
+
+// TestKeptCommand: a command of ours over a connection that is kept takes two round trips, as it
+// does over a master of ssh's: the answer to the first shows that the server lives, before the
+// command leaves. It takes few allocations on both ends of the socket.
+func TestKeptCommand(t *testing.T) {
+	sshd := sshtest.StartSshdForOther(t)
+	const short, long, want = 40 * time.Millisecond, 240 * time.Millisecond, 2
+	best := map[time.Duration]time.Duration{}
+	masters := map[time.Duration]*served{}
+	for _, trip := range []time.Duration{short, long} {
+		r, err := relay.To(fmt.Sprintf("127.0.0.1:%d", sshd.Port), relay.Options{Path: relay.Path{Delay: trip / 2}, Prompt: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		masters[trip], best[trip] = serve(t, r.Port(), sshd.User, sshd.Key, 0), time.Hour
+	}
+	command := func(trip time.Duration) {
+		began := time.Now()
+		if r := run(t, &shared{path: masters[trip].path}, fanout.Params{}, fleet.Command{Line: "true"}, &sshtest.Told{}); r.Status() != fleet.OK {
+			t.Fatalf("%+v", r)
+		}
+		best[trip] = min(best[trip], time.Since(began))
+	}
+	trips := 0.0
+	if !waittest.Comes(func() bool { // a busy machine adds its own time
+		command(short)
+		command(long)
+		trips = float64(best[long]-best[short]) / float64(long-short)
+		return math.Abs(trips-want) < 0.3
+	}) {
+		t.Errorf("%.2f round trips", trips)
+	}
+	const most = 600
+	if n := testing.AllocsPerRun(10, func() { command(short) }); n > most {
+		t.Errorf("%.0f allocations, at most %d are wanted", n, most)
+	} else {
+		t.Logf("%.2f round trips, %.0f allocations", trips, n)
 	}
 }
 
