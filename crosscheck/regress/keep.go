@@ -47,7 +47,7 @@ func (c *call) kept() (code int, err error) {
 		return 0, err
 	}
 	path := cmp.Or(c.control, filepath.Join(dir, "m"))
-	keep := exec.Command(os.Getenv("REGRESS_SSHPACE"), slices.Concat([]string{"keep", "--foreground", "-oControlPath=" + path, "-F", cmp.Or(c.config, "none")}, c.options, []string{"-w", c.host})...)
+	keep := exec.Command(os.Getenv("REGRESS_SSHPACE"), slices.Concat([]string{"keep", "--foreground", "--retry-for", "0", "-oControlPath=" + path, "-F", cmp.Or(c.config, "none")}, c.options, []string{"-w", c.host})...)
 	keep.Stderr = c.messages()
 	keep.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
 	if err := keep.Start(); err != nil {
