@@ -46,15 +46,15 @@ const lookAround = 3 * time.Second
 func (k *Keeper) guard() {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	for before := around(k.began); ; {
+	for {
 		select {
 		case <-k.life.Done():
 			return
 		case <-timer.C:
 		}
 		now := around(k.began)
-		slept, dead := now.since(before)
-		before = now
+		slept, dead := now.since(k.around)
+		k.around = now
 		if k.slept.Add(int64(slept)); dead {
 			k.check()
 		}

@@ -36,12 +36,13 @@ type Params struct {
 // Keeper holds connections. It is the fleet.Executor whose attempts make them.
 type Keeper struct {
 	Params
-	began time.Time
-	life  context.Context // of all connections
-	end   context.CancelFunc
-	tasks sync.WaitGroup
-	slept atomic.Int64  // time that the running clock of began does not know of
-	came  chan struct{} // something has changed that Hold waits for
+	began  time.Time
+	life   context.Context // of all connections
+	end    context.CancelFunc
+	tasks  sync.WaitGroup
+	slept  atomic.Int64  // time that the running clock of began does not know of
+	around surroundings  // at the last look
+	came   chan struct{} // something has changed that Hold waits for
 
 	refreshing sync.Mutex
 
@@ -112,6 +113,7 @@ var (
 func New(ctx context.Context, p Params) *Keeper {
 	k := &Keeper{Params: p, began: time.Now(), places: map[string]*place{}, came: make(chan struct{}, 1)}
 	k.life, k.end = context.WithCancel(ctx)
+	k.around = around(k.began)
 	return k
 }
 
