@@ -153,6 +153,21 @@ func TestWatchInterrupted(t *testing.T) {
 	}
 }
 
+// TestWatchLosesTerminal: a run ends with its terminal, also where the process above it keeps the
+// signal from it.
+func TestWatchLosesTerminal(t *testing.T) {
+	t.Parallel()
+	dir, line := five(t, "run --watch")
+	x := startTmux(t, dir, 80, 24, "trap : HUP; "+line+" -- sleep 1000; echo code $? >ended")
+	x.after("web1 running")
+	x.do("new-window", "-d", "cat")
+	x.do("kill-window", "-t", ":0")
+	ended := func() string { text, _ := os.ReadFile(filepath.Join(dir, "ended")); return string(text) }
+	if !waittest.Comes(func() bool { return ended() == "code 129\n" }) {
+		t.Errorf("%q", ended())
+	}
+}
+
 // TestWatchShell: a line of a shell on many hosts is watched, and the last one is shown again.
 func TestWatchShell(t *testing.T) {
 	t.Parallel()

@@ -4,9 +4,11 @@ package watch
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"sync"
+	"syscall"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -43,10 +45,22 @@ func Over(sink fleet.Sink, opt Options) (fleet.Sink, error) {
 		return nil, fault.Usage("leave --watch out", "--watch: %s", terminal.ErrNobody)
 	}
 	v := newView(opt)
-	v.program = tea.NewProgram(model{v}, tea.WithInput(tty), tea.WithOutput(tty), tea.WithoutSignalHandler(),
+	v.program = tea.NewProgram(model{v}, tea.WithInput(keyboard{tty}), tea.WithOutput(tty), tea.WithoutSignalHandler(),
 		tea.WithFPS(keysEach), tea.WithColorProfile(colorprofile.ANSI))
 	v.tty = tty
 	return output.Tee{v, sink}, nil
+}
+
+// keyboard is the terminal to type at. One that has gone is the end of the run, also where a
+// process above us keeps the signal of that from us, as su does.
+type keyboard struct{ *os.File }
+
+func (k keyboard) Read(p []byte) (int, error) {
+	n, err := k.File.Read(p)
+	if err != nil && !errors.Is(err, os.ErrClosed) {
+		_ = syscall.Kill(syscall.Getpid(), syscall.SIGHUP)
+	}
+	return n, err
 }
 
 const (
