@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -132,6 +133,7 @@ func (k *Keeper) LogIn(ctx context.Context, hosts []host.Host, sink fleet.Sink) 
 		k.places[h.String()] = &place{host: h}
 	}
 	k.mu.Unlock()
+	defer debug.FreeOSMemory() // connections that wait need less than logins
 	defer k.Reach.Forget()
 	return fanout.Run(ctx, k.Fanout, hosts, Command, k, output.Tee{sink, &firsts{of: k}})
 }
