@@ -16,8 +16,8 @@ import (
 	"sshpace/internal/ssh/mux"
 )
 
-// A keep answers at a socket of its own, beside those of hosts: a request is a line of JSON, the
-// answer are lines of JSON.
+// A keep answers at a socket of its own, beside those of hosts: a request is a line of JSON, and so
+// is the answer; see refresh for the lines of that.
 const (
 	controlName = "control-"
 	// maxRequest bounds a request, in bytes.
@@ -105,24 +105,28 @@ func (k *Keeper) serve(path string, conn *net.UnixConn) {
 		return
 	}
 	_ = conn.SetDeadline(time.Now().Add(answerTime))
-	say := json.NewEncoder(conn)
+	var answer any
 	switch r.Ask {
 	case askList:
-		_ = say.Encode(k.report(&r))
+		answer = []Report{k.report(&r)}
+	case askStop:
+		answer = k.stop(&r)
+	case askLog:
+		answer = k.happened(&r)
 	case askRefresh:
 		k.refresh(&r, conn, in)
-	case askStop:
-		_ = say.Encode(k.stop(&r))
-	case askLog:
-		k.mu.Lock()
-		events := slices.Clone(k.events)
-		k.mu.Unlock()
-		for _, e := range events {
-			if r.about(e.Host) && say.Encode(e) != nil {
-				return
-			}
-		}
+		return
+	default:
+		return
 	}
+	_ = json.NewEncoder(conn).Encode(answer)
+}
+
+// happened returns what has happened to hosts.
+func (k *Keeper) happened(r *request) []Event {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(k.events), func(e Event) bool { return !r.about(e.Host) })
 }
 
 // report lists hosts.
@@ -212,50 +216,21 @@ func Living(directory string) (all Keeps, err error) {
 	return all, err
 }
 
-// List asks for hosts; for all of them if names is empty.
-func (p Keep) List(names []string) (r Report, err error) {
-	err = p.ask(request{askList, names}, func(d *json.Decoder) error { return d.Decode(&r) })
-	return r, err
-}
-
-// Stop ends the connections to hosts, all of them if names is empty, and returns their names.
-func (p Keep) Stop(names []string) (stopped []string, err error) {
-	err = p.ask(request{askStop, names}, func(d *json.Decoder) error { return d.Decode(&stopped) })
-	return stopped, err
-}
-
-// Log returns what happened to hosts, to all of them if names is empty.
-func (p Keep) Log(names []string) (events []Event, err error) {
-	err = p.ask(request{askLog, names}, func(d *json.Decoder) error {
-		for {
-			var e Event
-			switch err := d.Decode(&e); {
-			case err == io.EOF:
-				return nil
-			case err != nil:
-				return err
-			}
-			events = append(events, e)
-		}
-	})
-	return events, err
-}
-
 // answerTime is how long a keep, a process of this machine, may take for an answer.
 const answerTime = 20 * time.Second
 
-// ask makes a request.
-func (p Keep) ask(r request, hear func(*json.Decoder) error) error {
+// ask makes a request about hosts, about all of them if names is empty. Its answer is a list.
+func ask[T any](p Keep, what string, names []string) (answer []T, err error) {
 	conn, err := p.dial()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer conn.Close()
 	_ = conn.SetDeadline(time.Now().Add(answerTime))
-	if err := json.NewEncoder(conn).Encode(r); err != nil {
-		return err
+	if err = json.NewEncoder(conn).Encode(request{what, names}); err == nil {
+		err = json.NewDecoder(conn).Decode(&answer)
 	}
-	return hear(json.NewDecoder(conn))
+	return answer, err
 }
 
 // dial connects to it.

@@ -77,18 +77,6 @@ type question struct {
 
 const typeAsk = "ask"
 
-// whole writes each record as a whole.
-type whole struct {
-	mu sync.Mutex
-	w  io.Writer
-}
-
-func (w *whole) Write(p []byte) (int, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.w.Write(p)
-}
-
 // refresh logs in anew, and writes the records of that. An old connection ends with its last
 // session.
 func (k *Keeper) refresh(r *request, conn net.Conn, in *bufio.Reader) {
@@ -97,7 +85,7 @@ func (k *Keeper) refresh(r *request, conn net.Conn, in *bufio.Reader) {
 	_ = conn.SetDeadline(time.Time{})
 	ctx, cancel := context.WithCancel(k.life)
 	defer cancel()
-	out, answers := &whole{w: conn}, make(chan *string)
+	answers := make(chan *string)
 	go func() {
 		defer cancel() // who asked has gone
 		for d := json.NewDecoder(in); ; {
@@ -112,7 +100,7 @@ func (k *Keeper) refresh(r *request, conn net.Conn, in *bufio.Reader) {
 			}
 		}
 	}()
-	say := func(q question) { q.Type = typeAsk; _ = json.NewEncoder(out).Encode(q) }
+	say := func(q question) { q.Type = typeAsk; _ = json.NewEncoder(conn).Encode(q) } // a line is written as a whole
 	k.Asker.Use(&Terminal{
 		Ask: func(asking context.Context, text string, secret bool) (string, error) {
 			say(question{Text: text, Secret: secret})
@@ -131,7 +119,7 @@ func (k *Keeper) refresh(r *request, conn net.Conn, in *bufio.Reader) {
 		Show: func(text string) { say(question{Text: text, Shown: true}) },
 	})
 	defer k.Asker.Use(nil)
-	k.logInAnew(ctx, r, output.NewRecord(out, output.How{}))
+	k.logInAnew(ctx, r, output.NewRecord(conn, output.How{}))
 }
 
 func (k *Keeper) logInAnew(ctx context.Context, r *request, sink fleet.Sink) {
@@ -153,14 +141,16 @@ func (k *Keeper) logInAnew(ctx context.Context, r *request, sink fleet.Sink) {
 func (all Keeps) Refresh(ctx context.Context, names []string, sink func([]host.Host) (fleet.Sink, error), t Terminal) error {
 	missing, done := slices.Clone(names), &counted{}
 	for _, p := range all {
-		report, err := p.List(names)
+		reports, err := collect[Report](Keeps{p}, askList, names)
 		if err != nil {
 			return err
 		}
 		var hosts []host.Host
-		for _, h := range report.Hosts {
-			missing = slices.DeleteFunc(missing, func(name string) bool { return name == h.Host })
-			hosts = append(hosts, host.Host{Name: h.Host})
+		for _, r := range reports {
+			for _, h := range r.Hosts {
+				missing = slices.DeleteFunc(missing, func(name string) bool { return name == h.Host })
+				hosts = append(hosts, host.Host{Name: h.Host})
+			}
 		}
 		if len(hosts) == 0 {
 			continue

@@ -31,10 +31,7 @@ const hintList = "sshpace keep --list shows which hosts are"
 // List writes what is kept, of all hosts if names is empty, as a table at most width columns wide
 // (0: any width) or as JSON.
 func (all Keeps) List(w io.Writer, names []string, asJSON bool, width int) error {
-	reports, err := collect(all, func(p Keep) ([]Report, error) {
-		r, err := p.List(names)
-		return []Report{r}, err
-	})
+	reports, err := collect[Report](all, askList, names)
 	if err != nil {
 		return err
 	}
@@ -126,7 +123,7 @@ func rights(reports []Report, hosts []Host) string {
 
 // Stop ends connections, to all hosts if names is empty, and reports it to w.
 func (all Keeps) Stop(w io.Writer, names []string, quiet bool) error {
-	stopped, err := collect(all, func(p Keep) ([]string, error) { return p.Stop(names) })
+	stopped, err := collect[string](all, askStop, names)
 	missing := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return slices.Contains(stopped, name) })
 	switch {
 	case err != nil:
@@ -141,7 +138,7 @@ func (all Keeps) Stop(w io.Writer, names []string, quiet bool) error {
 
 // Log writes what happened to hosts, to all if names is empty, the newest last.
 func (all Keeps) Log(w io.Writer, names []string, asJSON bool) error {
-	events, err := collect(all, func(p Keep) ([]Event, error) { return p.Log(names) })
+	events, err := collect[Event](all, askLog, names)
 	if err != nil {
 		return err
 	}
@@ -170,9 +167,9 @@ func (e Event) String() string {
 }
 
 // collect asks all keeps.
-func collect[T any](all Keeps, ask func(Keep) ([]T, error)) (answers []T, err error) {
+func collect[T any](all Keeps, what string, names []string) (answers []T, err error) {
 	for _, p := range all {
-		some, failed := ask(p)
+		some, failed := ask[T](p, what, names)
 		if failed != nil {
 			failed = fault.WithHint(fmt.Errorf("the keep at %s does not answer: %w", p.path, failed), "try again, or end its process")
 		}
