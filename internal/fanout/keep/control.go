@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"sshpace/internal/ssh/mux"
+	"sshpace/internal/sys/tcp"
 )
 
 // A keep answers at a socket of its own, beside those of hosts: a request is a line of JSON, and so
@@ -24,8 +25,6 @@ const (
 	maxRequest = 16 << 20
 	// requestTime is the time for a request to come.
 	requestTime = 10 * time.Second
-	// acceptPause is how long it takes at least until there are descriptors again.
-	acceptPause = 100 * time.Millisecond
 )
 
 // The requests.
@@ -80,15 +79,8 @@ func (k *Keeper) Control() error {
 		l.Close()
 	})
 	k.tasks.Go(func() {
-		for {
-			switch conn, err := l.AcceptUnix(); {
-			case errors.Is(err, net.ErrClosed):
-				return
-			case err != nil: // no descriptors are left
-				time.Sleep(acceptPause)
-			default:
-				k.tasks.Go(func() { k.serve(l.Path, conn) })
-			}
+		for conn := range tcp.Accepted(l) {
+			k.tasks.Go(func() { k.serve(l.Path, conn.(*net.UnixConn)) })
 		}
 	})
 	return nil

@@ -11,11 +11,11 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"golang.org/x/crypto/ssh"
 
 	"sshpace/internal/ssh/channel"
+	"sshpace/internal/sys/tcp"
 )
 
 // unixPath is the port of a Unix socket, whose path is the host.
@@ -270,15 +270,7 @@ func (f *forwards) list() (lines []string) {
 // serveLocal carries the connections to a listener.
 func (s *Server) serveLocal(l net.Listener, w forward) {
 	defer context.AfterFunc(s.life, func() { l.Close() })()
-	for {
-		conn, err := l.Accept()
-		switch {
-		case errors.Is(err, net.ErrClosed):
-			return
-		case err != nil: // no descriptors are left
-			time.Sleep(acceptPause)
-			continue
-		}
+	for conn := range tcp.Accepted(l) {
 		s.forwards.slots <- struct{}{}
 		s.tasks.Go(func() {
 			defer func() { <-s.forwards.slots }()

@@ -17,7 +17,6 @@ package relay
 
 import (
 	"context"
-	"errors"
 	"net"
 	"strconv"
 	"sync"
@@ -120,15 +119,7 @@ func (r *Relay) Close() error {
 }
 
 func (r *Relay) accept() {
-	for {
-		in, err := r.listener.Accept()
-		if errors.Is(err, net.ErrClosed) {
-			return
-		}
-		if err != nil {
-			time.Sleep(time.Millisecond) // out of descriptors: some will come free
-			continue
-		}
+	for in := range tcp.Accepted(r.listener) {
 		r.carry(in)
 	}
 }
