@@ -8,6 +8,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Bytes is an amount of data in bytes.
@@ -98,6 +99,20 @@ func Difference(part float64) string {
 
 func trimZeros(value float64) string {
 	return strings.TrimSuffix(strconv.FormatFloat(value, 'f', 1, 64), ".0")
+}
+
+// Age returns a time that has passed in its two largest units, such as 3h5m.
+func Age(d time.Duration) string {
+	d = max(d, 0)
+	for _, u := range []struct {
+		large, small time.Duration
+		words        string
+	}{{24 * time.Hour, time.Hour, "dh"}, {time.Hour, time.Minute, "hm"}, {time.Minute, time.Second, "ms"}} {
+		if d >= u.large {
+			return fmt.Sprintf("%d%c%d%c", d/u.large, u.words[0], d%u.large/u.small, u.words[1])
+		}
+	}
+	return fmt.Sprintf("%ds", d/time.Second)
 }
 
 // Count prints a number with its noun: "1 cell", "2 cells", "2 keys", "2 entries".

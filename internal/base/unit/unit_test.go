@@ -3,6 +3,7 @@ package unit
 import (
 	"math"
 	"testing"
+	"time"
 )
 
 func TestParseBytes(t *testing.T) {
@@ -88,6 +89,17 @@ func TestDigits(t *testing.T) {
 	for v, want := range map[float64]string{1234.5: "1234", 99.96: "100", 99.94: "99.9", 9.996: "10.0", 0.9996: "1.00", 0.12345: "0.123", 0: "0", -5: "-5.00"} {
 		if got := Digits(v); got != want {
 			t.Errorf("%v is %s, want %s", v, got, want)
+		}
+	}
+}
+
+// TestAge: two units are enough.
+func TestAge(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		-time.Second: "0s", 59 * time.Second: "59s", 61 * time.Second: "1m1s", 3*time.Hour + 12*time.Minute: "3h12m", 50 * time.Hour: "2d2h",
+	} {
+		if got := Age(d); got != want {
+			t.Errorf("%v: %s, want %s", d, got, want)
 		}
 	}
 }

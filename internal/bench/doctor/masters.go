@@ -10,6 +10,7 @@ import (
 
 	"sshpace/internal/base/shell"
 	"sshpace/internal/base/stats"
+	"sshpace/internal/base/unit"
 )
 
 // shareFloor is the saving of a shared connection from which on its setting is worth it.
@@ -57,7 +58,7 @@ func badMaster(f *Facts) []Finding {
 		}
 		return []Finding{{
 			What: "the " + m.name() + " was opened before the account's groups changed: sessions over it have the old ones", Breaks: true,
-			Evidence: fmt.Sprintf("groups over it, opened %s ago: %s; of a new login: %s", m.age(), strings.Join(m.Old, " "), strings.Join(m.New, " ")),
+			Evidence: fmt.Sprintf("groups over it, opened %s ago: %s; of a new login: %s", unit.Age(m.Age), strings.Join(m.Old, " "), strings.Join(m.New, " ")),
 			Where:    "on this machine; open sessions stay, new ones connect anew", Do: do, Gain: "sessions with " + gained(m),
 		}}
 	}
@@ -70,14 +71,6 @@ func (m *Master) name() string {
 		return "connection of sshpace keep"
 	}
 	return "ControlMaster"
-}
-
-// age says for how long it has had its connection.
-func (m *Master) age() string {
-	if m.Age < time.Hour {
-		return m.Age.Round(time.Second).String()
-	}
-	return strings.TrimSuffix(m.Age.Round(time.Minute).String(), "0s")
 }
 
 // Kept is a connection that is there, and the time of a session over it.
@@ -95,7 +88,7 @@ func (f *Facts) Kept() *Kept {
 	if m == nil || m.State != Live {
 		return nil
 	}
-	k := &Kept{Path: m.Path, Age: m.Age, Session: s.OrNil(), Words: "A connection has been kept for " + m.age() + ": its sessions have the groups of that login"}
+	k := &Kept{Path: m.Path, Age: m.Age, Session: s.OrNil(), Words: "A connection has been kept for " + unit.Age(m.Age) + ": its sessions have the groups of that login"}
 	if k.Session != nil {
 		k.Words += ", and take " + Milliseconds(s)
 	}

@@ -48,12 +48,13 @@ func OpenAll(ctx context.Context, b bed.Bed, names []string, direction string, t
 			s.Close()
 		}
 	}()
+	why := b.Destination.Unkept()
 	if len(names) == 0 {
-		names = slices.DeleteFunc(Lanes(), func(name string) bool { return name == kept && b.Destination.Master == "" })
+		names = slices.DeleteFunc(Lanes(), func(name string) bool { return name == kept && why != "" })
 	}
-	if i := slices.Index(names, kept); i >= 0 && b.Destination.Master == "" {
+	if i := slices.Index(names, kept); i >= 0 && why != "" {
 		names = slices.Delete(slices.Clone(names), i, i+1)
-		s.Notes = append(s.Notes, "no connection to the host is kept: sshpace keep -w HOST keeps one")
+		s.Notes = append(s.Notes, why)
 	}
 	if i := slices.Index(names, unobscured); i >= 0 && !b.SSH.Knows(ctx, obscuring+"=no") {
 		names = slices.Delete(slices.Clone(names), i, i+1)

@@ -35,7 +35,7 @@ var modes = []mode{
 	{name: record.ModeForwardR, run: (*Ground).forwardRemote},
 	{name: record.ModeJump, run: (*Ground).jump, lacks: jumps},
 	{name: record.ModeMultiplex, run: (*Ground).multiplex},
-	{name: record.ModeKept, run: (*Ground).kept, lacks: unkept},
+	{name: record.ModeKept, run: (*Ground).kept, lacks: func(b *Ground) string { return b.Destination.Unkept() }},
 	{name: record.ModeStreams, run: (*Ground).streams},
 }
 

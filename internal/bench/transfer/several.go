@@ -54,13 +54,6 @@ func (b *Ground) kept(ctx context.Context, o Options, size int64) (Reading, erro
 	return r, err
 }
 
-func unkept(b *Ground) string {
-	if b.Destination.Master == "" {
-		return "no connection to the host is kept: sshpace keep -w HOST keeps one"
-	}
-	return ""
-}
-
 // Around runs a process while do runs, which can read the process's standard error so far. The wall
 // time is that of do, from the start of the process on.
 func (r *Runner) Around(ctx context.Context, p Process, do func(ctx context.Context, said func() string) error) (Reading, error) {

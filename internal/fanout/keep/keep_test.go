@@ -85,14 +85,3 @@ func TestDue(t *testing.T) {
 		}
 	})
 }
-
-// TestAge: two units tell enough.
-func TestAge(t *testing.T) {
-	for d, want := range map[time.Duration]string{
-		-time.Second: "0s", 59 * time.Second: "59s", 61 * time.Second: "1m1s", 3*time.Hour + 12*time.Minute: "3h12m", 50 * time.Hour: "2d2h",
-	} {
-		if got := age(d); got != want {
-			t.Errorf("%v: %s, want %s", d, got, want)
-		}
-	}
-}

@@ -65,8 +65,8 @@ func tableOf(hosts []Host, width int) string {
 	for _, h := range hosts {
 		row := []string{h.Host, string(h.State), "-", "-", "-", unit.Bytes(h.Received + h.Sent).String(), h.loss()}
 		if h.Since != nil {
-			row[1], row[2] = clock(*h.Since), age(time.Since(*h.Since))
-			row[3], row[4] = strconv.Itoa(h.Sessions), age(time.Duration(h.IdleNS))
+			row[1], row[2] = clock(*h.Since), unit.Age(time.Since(*h.Since))
+			row[3], row[4] = strconv.Itoa(h.Sessions), unit.Age(time.Duration(h.IdleNS))
 		}
 		for i := range row {
 			row[i] = termsafe.Line(row[i])
@@ -86,7 +86,7 @@ func (h *Host) loss() string {
 	}
 	said := clock(*h.Lost)
 	if h.Next != nil {
-		said += ", again in " + age(time.Until(*h.Next))
+		said += ", again in " + unit.Age(time.Until(*h.Next))
 	}
 	if h.Why != "" {
 		said += ": " + h.Why
@@ -108,14 +108,14 @@ func rights(reports []Report, hosts []Host) string {
 	}
 	var b strings.Builder
 	if oldest > 0 {
-		fmt.Fprintf(&b, "A user's groups on a host are those at the login, up to %s ago.\n", age(oldest))
+		fmt.Fprintf(&b, "A user's groups on a host are those at the login, up to %s ago.\n", unit.Age(oldest))
 	}
 	if waiting > 0 {
 		fmt.Fprintf(&b, "%s waiting for sshpace keep --refresh.\n", unit.Count(waiting, "host"))
 	}
 	for _, r := range reports {
 		if r.Until != nil && len(r.Hosts) > 0 {
-			fmt.Fprintf(&b, "Process %d ends all of its connections in %s.\n", r.PID, age(time.Until(*r.Until)))
+			fmt.Fprintf(&b, "Process %d ends all of its connections in %s.\n", r.PID, unit.Age(time.Until(*r.Until)))
 		}
 	}
 	return b.String()
@@ -197,20 +197,6 @@ func clock(t time.Time) string {
 		return t.Format(time.TimeOnly)
 	}
 	return t.Format("2006-01-02 15:04")
-}
-
-// age is a time in its two largest units.
-func age(d time.Duration) string {
-	d = max(d, 0)
-	for _, u := range []struct {
-		large, small time.Duration
-		words        string
-	}{{24 * time.Hour, time.Hour, "dh"}, {time.Hour, time.Minute, "hm"}, {time.Minute, time.Second, "ms"}} {
-		if d >= u.large {
-			return fmt.Sprintf("%d%c%d%c", d/u.large, u.words[0], d%u.large/u.small, u.words[1])
-		}
-	}
-	return fmt.Sprintf("%ds", d/time.Second)
 }
 
 // WriteConfig writes the lines of ssh_config with which ssh finds the connections.

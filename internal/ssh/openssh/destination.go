@@ -67,6 +67,14 @@ func (d Destination) Over(socket string) Destination {
 	return d
 }
 
+// Unkept says that no master of the user's lives; "" if one does.
+func (d Destination) Unkept() string {
+	if d.Master == "" {
+		return "no connection to the host is kept: sshpace keep -w HOST keeps one"
+	}
+	return ""
+}
+
 // Verbose makes ssh log more, as -v does.
 func (d Destination) Verbose() Destination {
 	d.Extra = slices.Concat([]string{"-v"}, d.Extra)
