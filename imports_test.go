@@ -47,7 +47,7 @@ ssh/knownhosts/check: base/alg base/shell base/wildcard ssh/knownhosts ssh/known
 ssh/knownhosts/index: base/sched base/wildcard ssh/knownhosts
 ssh/knownhosts/tidy: base/fault base/host base/sched base/shell base/wildcard ssh/conf ssh/knownhosts ssh/knownhosts/check ssh/knownhosts/index sys/safedir
 ssh/line:
-ssh/mux: base/termsafe base/wildcard fleet ssh/channel ssh/line ssh/openssh ssh/session sys/safedir sys/tcp
+ssh/mux: base/termsafe base/wildcard fleet ssh/channel ssh/line ssh/openssh ssh/session sys/proc sys/safedir sys/tcp
 ssh/openssh: base/alg base/fault base/sched base/shell base/wildcard record ssh/conf ssh/knownhosts ssh/knownhosts/check sys/file sys/proc sys/safedir
 ssh/reach: base/alg base/fault base/host base/sched base/termsafe fleet ssh/conf ssh/dial ssh/forkssh ssh/knownhosts ssh/knownhosts/check ssh/knownhosts/index ssh/line ssh/mux ssh/openssh ssh/pubkey ssh/route ssh/session ssh/sshfp sys/proc sys/safedir
 ssh/route: base/fault base/host base/sched base/shell base/termsafe ssh/conf ssh/knownhosts ssh/openssh ssh/pubkey ssh/transport sys/file sys/proc sys/safedir

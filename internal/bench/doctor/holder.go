@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"strings"
 
-	"golang.org/x/sys/unix"
+	"sshpace/internal/sys/proc"
 )
 
 // keeper returns the process of sshpace that listens at a socket; 0 if it is another program's.
@@ -21,18 +21,11 @@ func keeper(path string) int {
 		return 0
 	}
 	defer conn.Close()
-	raw, err := conn.(*net.UnixConn).SyscallConn()
-	if err != nil {
+	_, process, err := proc.Peer(conn.(*net.UnixConn))
+	if name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", process)); err != nil || string(name) != "sshpace\n" {
 		return 0
 	}
-	peer := &unix.Ucred{}
-	if err := raw.Control(func(fd uintptr) { peer, err = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) }); err != nil || peer == nil {
-		return 0
-	}
-	if name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", peer.Pid)); string(name) != "sshpace\n" {
-		return 0
-	}
-	return int(peer.Pid)
+	return process
 }
 
 // holder returns the process that has a socket open; 0 where that is unknown. Its peer's number

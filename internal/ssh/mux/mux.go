@@ -27,6 +27,7 @@ import (
 
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/ssh/channel"
+	"sshpace/internal/sys/proc"
 )
 
 // Error says why the master at a socket was not used.
@@ -202,22 +203,11 @@ func (l *link) checkOwner() error { return CheckOwner(l.path, l.conn.(*net.UnixC
 
 // CheckOwner refuses another user at the other end of a connection by the socket at path.
 func CheckOwner(path string, conn *net.UnixConn) error {
-	raw, err := conn.SyscallConn()
-	if err != nil {
-		return err
+	owner, _, err := proc.Peer(conn)
+	if err == nil && owner != 0 && owner != os.Geteuid() {
+		err = &Error{path, "belongs to another user", nil}
 	}
-	var owner int
-	var ownerErr error
-	if err := raw.Control(func(fd uintptr) { owner, ownerErr = peerUser(int(fd)) }); err != nil {
-		return err
-	}
-	if ownerErr != nil {
-		return ownerErr
-	}
-	if owner != 0 && owner != os.Geteuid() {
-		return &Error{path, "belongs to another user", nil}
-	}
-	return nil
+	return err
 }
 
 // text is the reason in a refusal: a request id, then a string.
