@@ -103,15 +103,7 @@ func (f *keepFlags) hold(drain, hard context.Context, sys System, dir string) er
 	if f.started {
 		started = proc.NewStarted()
 	}
-	swapped, err := proc.Protect()
-	switch {
-	case err != nil:
-		return err
-	case swapped:
-		fmt.Fprintln(sys.Stderr, "sshpace: warning: the memory of this process may be swapped\n"+
-			"sshpace: hint: ulimit -l unlimited, or LimitMEMLOCK=infinity of systemd, keeps it out of swap")
-	}
-	if err := mux.Sweep(dir); err != nil {
+	if err := cmp.Or(protect(sys), mux.Sweep(dir)); err != nil {
 		return err
 	}
 	asker := &keep.Asker{}
@@ -158,6 +150,16 @@ func (f *keepFlags) hold(drain, hard context.Context, sys System, dir string) er
 	}
 	k.Hold()
 	return end
+}
+
+// protect keeps the memory of this process to itself, or warns.
+func protect(sys System) error {
+	swapped, err := proc.Protect()
+	if swapped {
+		fmt.Fprintln(sys.Stderr, "sshpace: warning: the memory of this process may be swapped\n"+
+			"sshpace: hint: ulimit -l unlimited, or LimitMEMLOCK=infinity of systemd, keeps it out of swap")
+	}
+	return err
 }
 
 // ask asks the keeps that live about hosts; about all of them if none is named.

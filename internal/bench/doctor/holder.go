@@ -11,12 +11,13 @@ import (
 	"strconv"
 	"strings"
 
+	"sshpace/internal/ssh/openssh"
 	"sshpace/internal/sys/proc"
 )
 
 // keeper returns the process of sshpace that listens at a socket; 0 if it is another program's.
 func keeper(path string) int {
-	conn, err := net.DialTimeout("unix", path, masterLimit)
+	conn, err := net.DialTimeout("unix", path, openssh.MasterLimit)
 	if err != nil {
 		return 0
 	}

@@ -21,9 +21,6 @@ import (
 	"sshpace/internal/sys/proc"
 )
 
-// masterLimit is the time for a live master to answer.
-const masterLimit = 2 * time.Second
-
 // masters examines the socket at ControlPath.
 func (p *Patient) masters(ctx context.Context) error {
 	m := p.facts.Master
@@ -31,7 +28,7 @@ func (p *Patient) masters(ctx context.Context) error {
 		return nil
 	}
 	p.Progress("the ControlMaster at " + m.Path)
-	limited, cancel := context.WithTimeout(ctx, masterLimit)
+	limited, cancel := context.WithTimeout(ctx, openssh.MasterLimit)
 	defer cancel()
 	began := time.Now()
 	err := p.SSH.Check(limited, m.Path, p.facts.Host)

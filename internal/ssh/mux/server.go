@@ -60,9 +60,6 @@ var (
 	ErrStopped = errors.New("asked to take no more sessions, and the last one has ended")
 )
 
-// acceptPause is how long it takes at least until there are descriptors again.
-const acceptPause = 100 * time.Millisecond
-
 // maxClients bounds the clients of one master.
 const maxClients = 1000
 

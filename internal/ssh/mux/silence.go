@@ -18,6 +18,8 @@ const (
 	defaultSilence = 3 * time.Second
 	// soonest is the part of it after which a server is first asked whether it lives.
 	soonest = 3
+	// descriptorPause is the time between two tries to make a socket without descriptors.
+	descriptorPause = 100 * time.Millisecond
 	// tooSilent is how many looks in a row may find nothing while nobody has a session, and no
 	// person would have to log in again.
 	tooSilent = 10
@@ -173,7 +175,7 @@ func (s *Server) show() {
 		s.ending = err
 		s.settle()
 	default: // there are no descriptors
-		time.AfterFunc(acceptPause, func() {
+		time.AfterFunc(descriptorPause, func() {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			s.show()

@@ -176,12 +176,12 @@ func (p Program) Private(address, port, user, identity, knownHosts string) Desti
 	}}
 }
 
-// masterLimit is the time for a live master to answer.
-const masterLimit = 2 * time.Second
+// MasterLimit is the time for a live master to answer.
+const MasterLimit = 2 * time.Second
 
 // Listens reports whether anybody listens at a socket, alive or not.
 func Listens(socket string) bool {
-	conn, err := net.DialTimeout("unix", socket, masterLimit)
+	conn, err := net.DialTimeout("unix", socket, MasterLimit)
 	if err != nil {
 		return false
 	}
@@ -191,7 +191,7 @@ func Listens(socket string) bool {
 
 // Live returns a socket if the ControlMaster of a host answers there, and otherwise "".
 func (p Program) Live(ctx context.Context, socket, host string) string {
-	ctx, cancel := context.WithTimeout(ctx, masterLimit)
+	ctx, cancel := context.WithTimeout(ctx, MasterLimit)
 	defer cancel()
 	if !Listens(socket) || p.Check(ctx, socket, host) != nil {
 		return ""

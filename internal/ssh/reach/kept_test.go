@@ -63,11 +63,11 @@ func (k *holds) executor(t *testing.T, engine Engine, lines string, warnings *by
 // path is the place of a host's master.
 func (k *holds) path(t *testing.T, name string) string {
 	t.Helper()
-	path, err := k.executor(t, Auto, "", nil).MasterPath(t.Context(), host.Host{Name: name}, safedir.Masters(k.env))
+	plan, err := k.executor(t, Auto, "", nil).Planned(t.Context(), host.Host{Name: name})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return path
+	return plan.Host.ControlPath(safedir.Masters(k.env))
 }
 
 // keep keeps a connection to a host until the test, or the result, ends it.

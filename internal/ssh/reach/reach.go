@@ -202,16 +202,6 @@ func (e *Executor) Planned(ctx context.Context, h host.Host) (*Planned, error) {
 // masterPath returns where a ControlMaster of a host may be asked, "" if none may.
 func (e *Executor) masterPath(c *conf.Resolved) string { return c.ControlPath(e.masters) }
 
-// MasterPath returns where a ControlMaster of a host listens, "" if there is to be none. Where
-// ssh_config names no place it is in directory; see safedir.Masters.
-func (e *Executor) MasterPath(ctx context.Context, h host.Host, directory string) (string, error) {
-	p, err := e.plan(ctx, h)
-	if err != nil {
-		return "", err
-	}
-	return p.Host.ControlPath(directory), nil
-}
-
 // master finds the connection of a jump host's live ControlMaster. One that cannot be used is
 // reported and skipped.
 func (e *Executor) master(c *conf.Resolved) func(context.Context) line.Line {
