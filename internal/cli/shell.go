@@ -154,7 +154,7 @@ func (s *session) begin(ctx context.Context) int {
 	return s.run(ctx, &t, &f)
 }
 
-// do does what a line says; quit: it was the last one.
+// do carries out a line; quit: it was the last one.
 func (s *session) do(ctx context.Context, line string) (code int, quit bool) {
 	name, argument, _ := strings.Cut(strings.TrimSpace(line), " ")
 	switch {

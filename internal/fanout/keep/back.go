@@ -109,7 +109,7 @@ func (k *Keeper) back(hosts []host.Host) {
 	k.Reach.Forget()
 }
 
-// returns is told how hosts came back, or did not.
+// returns is the sink of logins to lost hosts.
 type returns struct {
 	fleet.Nothing
 	of *Keeper
@@ -160,7 +160,7 @@ func (k *Keeper) Holds() bool {
 	return len(k.places) > 0
 }
 
-// Tell has events told from now on, one at a time.
+// Tell sets a function that gets each event from now on, one at a time.
 func (k *Keeper) Tell(tell func(Event)) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

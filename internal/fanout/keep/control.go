@@ -44,7 +44,7 @@ type request struct {
 
 func (r *request) about(name string) bool { return len(r.Hosts) == 0 || slices.Contains(r.Hosts, name) }
 
-// Report is what a keep says of itself and its hosts.
+// Report describes a keep and its hosts.
 type Report struct {
 	PID   int        `json:"pid"`
 	Since time.Time  `json:"since"`
@@ -114,7 +114,7 @@ func (k *Keeper) serve(path string, conn *net.UnixConn) {
 	_ = json.NewEncoder(conn).Encode(answer)
 }
 
-// happened returns what has happened to hosts.
+// happened returns the events of hosts.
 func (k *Keeper) happened(r *request) []Event {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// surroundings are what connections depend on without a word.
+// surroundings is the state of the computer that connections depend on.
 type surroundings struct {
 	ahead     time.Duration // of the clock that runs also while the computer sleeps, but can be set
 	addresses string        // of this computer; "" if they are unknown
 }
 
-// around looks around.
+// around returns the present surroundings.
 func around(began time.Time) surroundings {
 	now := time.Now()
 	s := surroundings{ahead: now.Round(0).Sub(began.Round(0)) - now.Sub(began)}

@@ -50,7 +50,7 @@ type Keeper struct {
 	mu     sync.Mutex
 	places map[string]*place // by the names of hosts
 	events []Event           // the last ones
-	tell   func(Event)       // nil: nobody is told
+	tell   func(Event)       // gets each event; nil: nothing does
 }
 
 // place is a host of a Keeper.
@@ -93,13 +93,13 @@ func (h *held) traffic() (in, out int64) {
 	return 0, 0
 }
 
-// State is what becomes of a host.
+// State is the state of a host.
 type State string
 
 // The states.
 const (
 	Kept    State = "kept"
-	Silent  State = "silent"  // kept, but its server says nothing, and its socket is away meanwhile
+	Silent  State = "silent"  // kept, but its server does not answer, and its socket is removed meanwhile
 	Back    State = "lost"    // it comes back by itself
 	Waiting State = "waiting" // it comes back when it is asked to
 )
@@ -138,7 +138,7 @@ func (k *Keeper) LogIn(ctx context.Context, hosts []host.Host, sink fleet.Sink) 
 	return fanout.Run(ctx, k.Fanout, hosts, Command, k, output.Tee{sink, &firsts{of: k}})
 }
 
-// firsts is told of the first login of each host.
+// firsts is the sink of the first login of each host.
 type firsts struct {
 	fleet.Nothing
 	of *Keeper
@@ -286,7 +286,7 @@ func (k *Keeper) ended(p *place, end *held, err error, lost string) {
 	}
 }
 
-// asked reports whether somebody asked for the end of a connection.
+// asked reports whether an end of a connection was requested.
 func asked(err error) bool {
 	return slices.ContainsFunc([]error{errStop, errIdle, mux.ErrExit, mux.ErrStopped}, func(e error) bool { return errors.Is(err, e) })
 }

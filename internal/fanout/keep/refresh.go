@@ -22,7 +22,7 @@ import (
 	"sshpace/internal/sys/journal"
 )
 
-// Terminal is where a person is asked, and told.
+// Terminal asks a person, and shows texts.
 type Terminal struct {
 	Ask  func(ctx context.Context, text string, secret bool) (string, error)
 	Show func(text string)
@@ -32,7 +32,7 @@ type Terminal struct {
 // asks for a refresh.
 type Asker struct {
 	mu  sync.Mutex
-	now *Terminal // nil: nobody is there
+	now *Terminal // nil: there is none
 }
 
 // Use changes the terminal; nil is none.
@@ -87,7 +87,7 @@ func (k *Keeper) refresh(r *request, conn net.Conn, in *bufio.Reader) {
 	defer cancel()
 	answers := make(chan *string)
 	go func() {
-		defer cancel() // who asked has gone
+		defer cancel() // the client has gone
 		for d := json.NewDecoder(in); ; {
 			var answer *string
 			if d.Decode(&answer) != nil {

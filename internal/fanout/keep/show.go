@@ -94,7 +94,7 @@ func (h *Host) loss() string {
 	return said
 }
 
-// rights reminds of what old connections keep, and of what is to be done.
+// rights warns that old connections have old groups, and names the hosts that wait for a refresh.
 func rights(reports []Report, hosts []Host) string {
 	var oldest time.Duration
 	waiting := 0

@@ -40,7 +40,7 @@ sh 8>&8 9>&9 >/dev/null
 say "` + died + `$? $PWD"
 }`
 
-// What we ask the driver for, and what the marks of it say.
+// The requests to the driver, and the words between its marks.
 const (
 	interrupt = "i"
 	kill      = "k"

@@ -302,7 +302,7 @@ func (r *remote) leaveTask() {
 	t.mu.Unlock()
 }
 
-// leave says that there will be no further task; the first reason counts.
+// leave ends the tasks: there will be no further one. The first reason counts.
 func (r *remote) leave(why string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

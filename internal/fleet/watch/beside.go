@@ -78,7 +78,7 @@ func rows(edits []byte) (all []row) {
 	pair := func() {
 		for i := range max(len(only[0]), len(only[1])) {
 			r := row{sign: '|'}
-			for side, sign := range []byte{'>', '<'} { // what it is without the line
+			for side, sign := range []byte{'>', '<'} { // the sign without the line
 				if i < len(only[side]) {
 					r.lines[side] = only[side][i]
 				} else {

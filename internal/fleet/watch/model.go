@@ -18,7 +18,7 @@ type model struct{ *view }
 
 type tick struct{}
 
-// aside is somebody else who needs the terminal.
+// aside is another user of the terminal.
 type aside func()
 
 // Run lets them have it.

@@ -81,7 +81,7 @@ func (h *holder) close() {
 	}
 }
 
-// ofHolder completes a key by what the holder says of its file; nil: there is none.
+// ofHolder completes a key by the answer of the holder about its file; nil: there is no file.
 func (f *keyFile) ofHolder(ctx context.Context) *keyFile {
 	f.holder = f.files.holder
 	a, err := f.holder.ask(ctx, keyQuestion{Path: f.path})

@@ -17,7 +17,7 @@ import (
 // Person is the Prompter that lets a person answer, one login after the other. The others are not
 // connected meanwhile: no server waits for minutes (sshd_config(5) LoginGraceTime).
 type Person struct {
-	// Away reports that nobody is there now: then no host is let ask. If it is nil, somebody is.
+	// Away reports that no person is there now: then no host may ask. nil: one always is.
 	Away func() bool
 
 	alone    func(do func())
@@ -71,8 +71,8 @@ func (p *Person) Ask(ctx context.Context, text string, secret bool) (string, err
 	return answer, err
 }
 
-// aside does something that may ask a person by other means, when nobody else asks. Of nobody it
-// asks nothing.
+// aside does something that may ask a person by other means, when nobody else asks. Without a
+// Person it does so at once.
 func (p *Person) aside(ctx context.Context, do func() error) (err error) {
 	if p == nil {
 		return do()

@@ -10,7 +10,7 @@ import (
 	"sshpace/internal/ssh/channel"
 )
 
-// ErrSilent is the end of Serve after the server has said nothing for long.
+// ErrSilent is the end of Serve after the server has sent nothing for long.
 var ErrSilent = errors.New("the server does not answer")
 
 const (

@@ -67,7 +67,7 @@ func (d Destination) Over(socket string) Destination {
 	return d
 }
 
-// Unkept says that no master of the user's lives; "" if one does.
+// Unkept returns the sentence that no master of the user's lives; "" if one does.
 func (d Destination) Unkept() string {
 	if d.Master == "" {
 		return "no connection to the host is kept: sshpace keep -w HOST keeps one"

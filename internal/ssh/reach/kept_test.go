@@ -198,7 +198,10 @@ func TestKeptIsLost(t *testing.T) {
 	k := newHolds(t)
 	end, file := k.keep(t, "web"), filepath.Join(t.TempDir(), "ran")
 	var lost sync.WaitGroup
-	lost.Go(func() { appears(t, file); end() })
+	lost.Go(func() {
+		waittest.Until(t, file, func() bool { text, _ := os.ReadFile(file); return len(text) > 0 })
+		end()
+	})
 	r, _ := k.run(t, k.executor(t, Auto, "", nil), "web", "echo x >>"+file+"; sleep 100")
 	lost.Wait()
 	if text, err := os.ReadFile(file); r.Class != fleet.Lost || r.Ran == fleet.RanNo || r.Attempts != 1 || string(text) != "x\n" || err != nil {

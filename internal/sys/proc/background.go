@@ -62,7 +62,7 @@ func NewStarted() Started {
 }
 
 // Leave takes the process from its terminal and directory, and reports an exit status to the one
-// that started it, which ends then. An error says that nobody waits for it.
+// that started it, which ends then. After an error no process waits for it.
 func (s Started) Leave(exit int) error {
 	defer s.say.Close()
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)

@@ -9,7 +9,7 @@ import (
 
 // hide forbids others to trace this process (prctl(2) PR_SET_DUMPABLE), and locks its pages as they
 // are first used. It does so only where no limit counts: beyond one the next allocation would fail,
-// which ends the program. With a limit of nothing the kernel tells.
+// which ends the program. With a limit of 0 the kernel refuses at once.
 func hide() (swapped bool, err error) {
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		return false, err
