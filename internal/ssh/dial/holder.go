@@ -81,7 +81,7 @@ func (h *holder) close() {
 	}
 }
 
-// ofHolder completes a key by the answer of the holder about its file; nil: there is no file.
+// ofHolder completes a key by the answer of the holder about its file; nil if that is missing.
 func (f *keyFile) ofHolder(ctx context.Context) *keyFile {
 	f.holder = f.files.holder
 	a, err := f.holder.ask(ctx, keyQuestion{Path: f.path})
