@@ -23,8 +23,8 @@ type Person struct {
 	alone    func(do func())
 	ask      func(ctx context.Context, text string, secret bool) (string, error)
 	show     func(text string)
-	turns    [depths]turns // of logins, by the number of jump hosts before them: with a turn one may wait for those
-	terminal turns         // of questions
+	turns    [depths]semaphore // of logins, by the number of jump hosts before them: with a turn one may wait for those
+	terminal semaphore         // of questions
 }
 
 // depths is more than any path to a host has.
@@ -34,22 +34,22 @@ const depths = 10
 // is called so, shows a text and reads a line, which secret hides; io.EOF is no answer. show
 // shows a text that asks nothing. Both get text that is safe on a terminal.
 func NewPerson(alone func(do func()), ask func(ctx context.Context, text string, secret bool) (string, error), show func(text string)) *Person {
-	p := &Person{alone: alone, ask: ask, show: show, terminal: make(turns, 1)}
+	p := &Person{alone: alone, ask: ask, show: show, terminal: make(semaphore, 1)}
 	for i := range p.turns {
-		p.turns[i] = make(turns, 1)
+		p.turns[i] = make(semaphore, 1)
 	}
 	return p
 }
 
-// turns are taken one at a time.
-type turns chan struct{}
+// semaphore is held by one at a time.
+type semaphore chan struct{}
 
-func (t turns) take(ctx context.Context) error {
+func (s semaphore) take(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	select {
-	case t <- struct{}{}:
+	case s <- struct{}{}:
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
@@ -124,7 +124,7 @@ func linesOf(host, text string) string {
 // turn is a login's right to ask a person.
 type turn struct {
 	person   *Person // nil: nobody is asked
-	turns    turns
+	turns    semaphore
 	progress Progress
 	taken    bool
 	gone     bool // the server, while a person was asked
