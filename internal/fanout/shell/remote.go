@@ -115,7 +115,8 @@ func (r *remote) talk(ctx context.Context, c fleet.Channel, driver []byte) error
 			c.Close()
 		}
 	}).Stop()
-	_, err := c.Write(driver)
+	c.Write(driver) // a session that has ended still has its last words to read
+	var err error
 	for buf := make([]byte, idleBuffer); err == nil; {
 		var n int
 		n, err = c.Read(buf)

@@ -419,7 +419,7 @@ func TestTiedKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { agent.Process.Kill(); agent.Wait() })
-	waittest.Until(t, "the agent listens", func() bool { _, err := os.Stat(socket); return err == nil })
+	waittest.Until(t, "the agent listens", sshtest.Listens("unix", socket))
 	add := func(args ...string) {
 		t.Helper()
 		c := exec.Command("ssh-add", args...)
