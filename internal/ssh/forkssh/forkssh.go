@@ -43,8 +43,9 @@ type Options struct {
 	// ConnectTimeout bounds everything up to the start of the command. ssh itself gets it in whole
 	// seconds, at least 1, and counts less; 0 leaves all to the configuration.
 	ConnectTimeout time.Duration
-	// Masters is the directory of masters of jump hosts that have no ControlPath; "" is none.
-	Masters string
+	// Master returns where a master of a jump host may listen, see route.Router; nil: ssh alone
+	// knows.
+	Master func(jump *conf.Resolved) string
 	// Argv, when set, makes the whole argument list after the binary, for a compatible mode. Then
 	// only output and exit code are known.
 	Argv func(h host.Host, command string) []string
@@ -188,8 +189,11 @@ func (e *Engine) jumpOptions(logPath string) func(jump *conf.Resolved) []string 
 		options = append(options, "-E", logPath, "-o", "LogLevel=DEBUG1")
 	}
 	return func(jump *conf.Resolved) []string {
-		path := jump.ControlPath(e.opts.Masters)
-		if _, err := os.Stat(path); err != nil || jump.IsSet(conf.ControlPath) {
+		if e.opts.Master == nil || jump.IsSet(conf.ControlPath) {
+			return options
+		}
+		path := e.opts.Master(jump)
+		if _, err := os.Stat(path); err != nil {
 			return options
 		}
 		return slices.Concat(options, conf.Flags{Settings: []string{"ControlMaster=no", "ControlPath=" + conf.Quote(strings.ReplaceAll(path, "%", "%%"))}}.Options())

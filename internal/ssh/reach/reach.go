@@ -68,7 +68,6 @@ type Executor struct {
 	native  *dial.Engine
 	forked  *forkssh.Engine
 	environ []string
-	masters string   // directory of masters that ssh_config names no ControlPath for, "" if there is no place
 	onlySSH sync.Map // servers with which the native engine has no algorithm in common, or for which it lacks a key
 	// passedOver guards the warning about a KnownHostsCommand that ssh would not start.
 	passedOver sync.Once
@@ -91,7 +90,6 @@ func New(ctx context.Context, p Params) (*Executor, error) {
 	e := &Executor{
 		Router: router, params: p, environ: os.Environ(),
 		keys: make(map[keysOf]*hostKeys), planned: make(map[host.Endpoint]*sched.Together[*hostPlan]),
-		masters: safedir.Masters(p.Getenv),
 	}
 	options := dial.Options{Askpass: Askpass(p), Person: p.Person, NoKillSession: p.NoKillSession, Warn: p.Warn}
 	if p.KeyHolder != nil {
@@ -104,7 +102,7 @@ func New(ctx context.Context, p Params) (*Executor, error) {
 	e.native = dial.New(e, options)
 	flags := p.Flags
 	flags.Jump = "" // each host's route has its jump hosts
-	e.forked = forkssh.New(forkssh.Options{Binary: p.Program, Argv: p.Argv, Flags: flags, Args: p.SSHOptions, ConnectTimeout: p.ConnectTimeout, Masters: e.masters})
+	e.forked = forkssh.New(forkssh.Options{Binary: p.Program, Argv: p.Argv, Flags: flags, Args: p.SSHOptions, ConnectTimeout: p.ConnectTimeout, Master: e.Master})
 	return e, nil
 }
 
@@ -188,7 +186,7 @@ func (e *Executor) Planned(ctx context.Context, h host.Host) (*Planned, error) {
 	switch {
 	case e.params.Engine == OpenSSH:
 		found.Engine = string(OpenSSH)
-	case openssh.Listens(e.masterPath(p.Host)):
+	case openssh.Listens(e.Master(p.Host)):
 		found.Engine, found.Why = "master", "a connection to it is kept open"
 	case p.target != nil:
 	case e.params.Engine == Auto:
@@ -199,13 +197,10 @@ func (e *Executor) Planned(ctx context.Context, h host.Host) (*Planned, error) {
 	return found, nil
 }
 
-// masterPath returns where a ControlMaster of a host may be asked, "" if none may.
-func (e *Executor) masterPath(c *conf.Resolved) string { return c.ControlPath(e.masters) }
-
-// master finds the connection of a jump host's live ControlMaster. One that cannot be used is
+// jumpMaster finds the connection of a jump host's live ControlMaster. One that cannot be used is
 // reported and skipped.
-func (e *Executor) master(c *conf.Resolved) func(context.Context) line.Line {
-	path := e.masterPath(c)
+func (e *Executor) jumpMaster(c *conf.Resolved) func(context.Context) line.Line {
+	path := e.Master(c)
 	if path == "" {
 		return nil
 	}
@@ -224,7 +219,7 @@ func (e *Executor) master(c *conf.Resolved) func(context.Context) line.Line {
 // shared runs cmd over the connection of a live ControlMaster; the error says why there is none,
 // and then nothing has run.
 func (e *Executor) shared(ctx context.Context, c *conf.Resolved, cmd fleet.Command, a fleet.Attempt) (fleet.Outcome, error) {
-	path := e.masterPath(c)
+	path := e.Master(c)
 	if path == "" {
 		return fleet.Outcome{}, os.ErrNotExist
 	}
@@ -243,7 +238,7 @@ func (e *Executor) shared(ctx context.Context, c *conf.Resolved, cmd fleet.Comma
 // absent reports whether an error means that there is no master. A dead one in our own directory is
 // none: the user has named no socket.
 func (e *Executor) absent(path string, err error) bool {
-	return errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) && filepath.Dir(path) == e.masters
+	return errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) && filepath.Dir(path) == safedir.Masters(e.params.Getenv)
 }
 
 // openToOthers warns that others can put another socket in the place of one. As with ssh it is used
@@ -371,7 +366,7 @@ func (e *Executor) newPlan(ctx context.Context, h host.Host) (*hostPlan, error) 
 				return nil, err
 			}
 		} else {
-			t.Shared = e.master(c)
+			t.Shared = e.jumpMaster(c)
 		}
 		t.Jump, p.target = p.target, t
 	}
