@@ -152,14 +152,16 @@ func (w Writer) Write(p []byte) (int, error) {
 type Outcome struct {
 	Addr   string // address and port dialed, "" if it never came to that
 	Engine string // "native" or "openssh"
-	Ran    Ran
-	Class  Class
-	Exit   int    // -1: none
-	Signal string // name without SIG, when a signal ended the command
-	Err    string // one line without the host's name, "" when there is nothing to say
-	Hint   string // the remedy, may be ""
-	Note   string // shown on success and on failure, may be ""
-	Cause  error  // the error below Err, or nil; for callers that need an errno
+	// Launcher is the name of the launcher whose outcome it is, "" for this process.
+	Launcher string
+	Ran      Ran
+	Class    Class
+	Exit     int    // -1: none
+	Signal   string // name without SIG, when a signal ended the command
+	Err      string // one line without the host's name, "" when there is nothing to say
+	Hint     string // the remedy, may be ""
+	Note     string // shown on success and on failure, may be ""
+	Cause    error  // the error below Err, or nil; for callers that need an errno
 	// SlowDown says that the server (MaxStartups, penalties) or our own machine (ports,
 	// descriptors) could not take the connection now. Then, and if it was too slow among others,
 	// the host is tried again, if Ran is RanNo.

@@ -56,8 +56,9 @@ type resultRecord struct {
 	Label    string       `json:"label,omitempty"`
 	Addr     string       `json:"addr,omitempty"`
 	Engine   string       `json:"engine,omitempty"`
-	Status   fleet.Status `json:"status"` // derived from the others
-	Phase    fleet.Phase  `json:"phase"`  // the last one entered
+	Launcher string       `json:"launcher,omitempty"` // whose result it is; absent: this machine's
+	Status   fleet.Status `json:"status"`             // derived from the others
+	Phase    fleet.Phase  `json:"phase"`              // the last one entered
 	Ran      fleet.Ran    `json:"ran"`
 	Class    fleet.Class  `json:"class,omitempty"` // of the failure
 	Exit     *int         `json:"exit,omitempty"`  // absent when there is none
@@ -114,7 +115,7 @@ type Script struct {
 
 func recordOf(r *fleet.Result) resultRecord {
 	rec := resultRecord{
-		Type: "result", Schema: Schema, Label: r.Host.Label, Addr: r.Addr, Engine: r.Engine,
+		Type: "result", Schema: Schema, Label: r.Host.Label, Addr: r.Addr, Engine: r.Engine, Launcher: r.Launcher,
 		Status: r.Status(), Phase: r.Phase, Ran: r.Ran, Class: r.Class,
 		Signal: r.Signal, Error: r.Err, Hint: r.Hint, Note: r.Note, Batch: r.Batch, Attempts: r.Attempts,
 		ElapsedNS: r.Elapsed.Nanoseconds(), WaitedNS: r.Waited.Nanoseconds(), OutBytes: r.OutBytes, ErrBytes: r.ErrBytes, Incomplete: r.Incomplete,
@@ -140,7 +141,7 @@ func recordOf(r *fleet.Result) resultRecord {
 func (rec *resultRecord) result() (r fleet.Result, err error) {
 	r = fleet.Result{
 		Outcome: fleet.Outcome{
-			Addr: rec.Addr, Engine: rec.Engine, Ran: rec.Ran, Class: rec.Class, Exit: -1,
+			Addr: rec.Addr, Engine: rec.Engine, Launcher: rec.Launcher, Ran: rec.Ran, Class: rec.Class, Exit: -1,
 			Signal: rec.Signal, Err: rec.Error, Hint: rec.Hint, Note: rec.Note,
 		},
 		Phase: rec.Phase, Batch: rec.Batch, Attempts: rec.Attempts,

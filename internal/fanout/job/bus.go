@@ -1,0 +1,151 @@
+// Package job runs a command on many hosts by launchers on other machines. A job is journals, one
+// for each batch of its hosts, which a hub keeps; a launcher is a process that takes batches and
+// appends to their journals, and a client is an Executor that reads them.
+//
+// The hub delivers, and is trusted with nothing else: jobs are signed, and launchers verify them.
+// It is behind the interface Bus.
+package job
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"sshpace/internal/base/fault"
+)
+
+// Subjects are names with dots between their parts: kind, pool, job, number. A part of a pattern
+// may be *, and its last one >, which is one or more parts.
+const (
+	jobKind   = "job"   // parts of the signed job of a pool: job.POOL.JOB.N
+	stopKind  = "stop"  // somebody stops it: stop.POOL.JOB
+	batchKind = "batch" // its batch may start: batch.POOL.JOB.K
+	eventKind = "event" // the journal of the batch: event.POOL.JOB.K
+	aliveKind = "alive" // a launcher lives: alive.POOL.LAUNCHER
+)
+
+// Entry is a message that the hub keeps.
+type Entry struct {
+	Subject string
+	Seq     uint64 // in the order of the hub, over all subjects of the kind
+	Time    time.Time
+	Header  map[string]string
+	Data    []byte
+}
+
+// Errors of a Bus.
+var (
+	// ErrConflict says that an entry was appended to the subject by another writer.
+	ErrConflict = errors.New("another launcher has written to the batch")
+	// ErrNoEntry says that a subject has no entry.
+	ErrNoEntry = errors.New("there is no such entry")
+)
+
+// Bus is a hub as clients and launchers see it. Methods return when the hub has answered, or ctx
+// has ended; while the hub is away they wait, so ctx bounds them.
+type Bus interface {
+	// Append keeps an entry, if after is the sequence of the last one of its subject, 0 for none;
+	// otherwise the error is ErrConflict. An entry with an id that was kept in the last minutes is
+	// not kept twice; its sequence is returned again.
+	Append(ctx context.Context, e Entry, after uint64, id string) (seq uint64, err error)
+	// Put keeps an entry, without a condition.
+	Put(ctx context.Context, e Entry) error
+	// Last returns the last entry of a subject, or ErrNoEntry.
+	Last(ctx context.Context, subject string) (Entry, error)
+	// Follow yields the entries whose subjects match a pattern of one kind, in order, each once,
+	// from the one with the sequence from on, and goes on until ctx ends, with its cause as the
+	// last error. With until it ends before that: when everything that was kept at the call has
+	// come. headers leaves Data out.
+	Follow(ctx context.Context, pattern string, o FollowOptions) iter.Seq2[Entry, error]
+	// Offer adds a batch to the work of a pool.
+	Offer(ctx context.Context, pool, job string, batch int) error
+	// Take waits for a batch of a pool. The hub gives it to another launcher when it was neither
+	// done nor reported as working for a lease.
+	Take(ctx context.Context, pool string, lease time.Duration) (Work, error)
+	// Status describes the hub.
+	Status(ctx context.Context) (Status, error)
+	// Remove removes all entries of a job.
+	Remove(ctx context.Context, job string) error
+	// Close ends the connection.
+	Close()
+}
+
+// FollowOptions are those of Bus.Follow.
+type FollowOptions struct {
+	From    uint64
+	Until   bool
+	Headers bool
+}
+
+// Work is a batch that a launcher has taken.
+type Work interface {
+	// Batch returns the job and the number of the batch.
+	Batch() (job string, batch int)
+	// Working asks for another lease.
+	Working(ctx context.Context) error
+	// Done ends it: no launcher gets it again.
+	Done(ctx context.Context) error
+}
+
+// Status describes a hub.
+type Status struct {
+	Version string
+	Streams []Stream
+	Waiting map[string]int // batches that no launcher has taken, by pool
+	Taken   map[string]int // batches that launchers work on, by pool
+}
+
+// Stream is what a hub keeps of some kinds of entries.
+type Stream struct {
+	Name     string
+	Messages uint64
+	Bytes    uint64
+	Limit    int64 // bytes, 0 = none
+	Oldest   time.Time
+}
+
+// Alive describes a launcher that lives: the data of its alive entry.
+type Alive struct {
+	Instance string    `json:"instance"` // name and a random part
+	Host     string    `json:"host"`     // its machine
+	Version  string    `json:"version"`
+	Since    time.Time `json:"since"`
+	Running  int       `json:"running"` // hosts
+}
+
+// aliveAge is how long an alive entry is kept.
+const aliveAge = 3 * time.Minute
+
+var name = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`)
+
+// CheckName refuses a name of a pool or launcher that cannot be a part of a subject.
+func CheckName(kind, text string) error {
+	if !name.MatchString(text) {
+		return fault.Usage("use letters, digits, - and _, at most 64", "%q is not a name of a %s", text, kind)
+	}
+	return nil
+}
+
+// Token returns the ID of a job as a part of a subject.
+func Token(id string) string { return strings.ReplaceAll(id, ".", "_") }
+
+// ID returns the ID of a job by a part of a subject.
+func ID(token string) string { return strings.ReplaceAll(token, "_", ".") }
+
+func subject(kind, pool, job string, number int) string {
+	return strings.Join([]string{kind, pool, Token(job), strconv.Itoa(number)}, ".")
+}
+
+// parts returns the parts of a subject of a batch, or of a part of a job.
+func parts(subject string) (pool, job string, number int, ok bool) {
+	p := strings.Split(subject, ".")
+	if len(p) != 4 {
+		return "", "", 0, false
+	}
+	number, err := strconv.Atoi(p[3])
+	return p[1], ID(p[2]), number, err == nil && number >= 0
+}
