@@ -117,6 +117,13 @@ type Alive struct {
 	Running  int       `json:"running"` // hosts
 }
 
+// Stop is the data of a stop entry: no host of the job starts any more.
+type Stop struct {
+	By      string `json:"by"`                // who stops it
+	Why     string `json:"why,omitempty"`     // the message of hosts that do not start
+	Running bool   `json:"running,omitempty"` // commands that run are ended, too
+}
+
 // aliveAge is how long an alive entry is kept.
 const aliveAge = 3 * time.Minute
 

@@ -26,6 +26,9 @@ type Spec struct {
 	Pool   string `json:"pool"`
 	// Batches are sets of hosts, as Exact names them; Hosts returns those of one.
 	Batches []string `json:"batches"`
+	// Steps are how many of them each part of the pace has, so that a client that returns knows its
+	// order.
+	Steps []int `json:"steps"`
 
 	Text     string            `json:"text,omitempty"`  // the command for people
 	Line     string            `json:"line"`            // for the login shell, as in fleet.Command
