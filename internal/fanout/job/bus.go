@@ -79,6 +79,7 @@ type FollowOptions struct {
 	From    uint64
 	Until   bool
 	Headers bool
+	Last    bool // of those that are kept, only the last one of each subject; From is 0 then
 }
 
 // Work is a batch that a launcher has taken.
