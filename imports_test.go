@@ -87,11 +87,11 @@ fanout: base/fault base/host base/sched fleet ssh/admit sys/proc
 fanout/copy: base/fault base/host base/sched base/shell base/termsafe base/unit base/wildcard fanout/expand fleet fleet/output fleet/remotesh ssh/sftp sys/safedir
 fanout/expand: base/fault base/host base/shell base/wildcard fleet fleet/hostset fleet/output fleet/remotesh sys/file
 fanout/hostlist: base/fault base/host base/sched base/shell base/termsafe base/text base/wildcard fanout/expand fleet/history fleet/hostset ssh/conf ssh/knownhosts/index ssh/openssh ssh/route sys/file sys/proc sys/safedir
-fanout/job: base/fault base/host base/sched fleet fleet/hostset
+fanout/job: base/fault base/host base/sched base/termsafe base/wildcard fanout fleet fleet/hostset fleet/output ssh/conf ssh/openssh sys/file sys/journal sys/safedir
 fanout/keep: base/fault base/host base/termsafe base/text base/unit fanout fleet fleet/hostset fleet/output ssh/conf ssh/mux ssh/reach ssh/session sys/journal sys/tcp
 fanout/preview: base/host base/termsafe base/text base/unit fleet/hostset fleet/output ssh/reach
 fanout/reboot: base/host base/sched fleet
-fanout/scan: base/fault base/host base/termsafe base/unit base/wildcard fanout fleet fleet/hostset fleet/output ssh/knownhosts ssh/knownhosts/check ssh/reach sys/file sys/proc
+fanout/scan: base/fault base/host base/termsafe base/unit base/wildcard fanout fleet fleet/hostset fleet/output ssh/knownhosts ssh/knownhosts/check ssh/openssh ssh/reach sys/file
 fanout/survey: base/alg base/host base/sched fanout fleet record ssh/dial ssh/reach ssh/transport sys/proc
 fanout/shell: base/host base/shell base/termsafe base/text fleet fleet/remotesh
 fanout/sudo: base/fault base/host base/shell base/termsafe base/text base/wildcard fleet fleet/remotesh sys/proc sys/terminal

@@ -10,12 +10,12 @@ import (
 	"context"
 	"errors"
 	"iter"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
 	"sshpace/internal/base/fault"
+	"sshpace/internal/base/wildcard"
 )
 
 // Subjects are names with dots between their parts: kind, pool, job, number. A part of a pattern
@@ -128,11 +128,11 @@ type Stop struct {
 // aliveAge is how long an alive entry is kept.
 const aliveAge = 3 * time.Minute
 
-var name = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`)
+var name = wildcard.Regexp(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`)
 
 // CheckName refuses a name of a pool or launcher that cannot be a part of a subject.
 func CheckName(kind, text string) error {
-	if !name.MatchString(text) {
+	if !name().MatchString(text) {
 		return fault.Usage("use letters, digits, - and _, at most 64", "%q is not a name of a %s", text, kind)
 	}
 	return nil

@@ -79,10 +79,14 @@ func NewManifest(specs map[string]*Spec, now time.Time, expires time.Duration) (
 		if data[pool], err = json.Marshal(spec); err != nil {
 			return m, nil, err
 		}
-		sum := sha256.Sum256(data[pool])
-		m.ID, m.Specs[pool] = spec.ID, hex.EncodeToString(sum[:])
+		m.ID, m.Specs[pool] = spec.ID, digest(data[pool])
 	}
 	return m, data, nil
+}
+
+func digest(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
 }
 
 // Hosts returns the hosts of a batch. A place in them is that in State.

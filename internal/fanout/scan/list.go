@@ -1,22 +1,20 @@
 package scan
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
 	"fmt"
 	"maps"
-	"os/exec"
 	"slices"
 	"strings"
 
 	"sshpace/internal/base/fault"
 	"sshpace/internal/base/wildcard"
 	"sshpace/internal/ssh/knownhosts"
+	"sshpace/internal/ssh/openssh"
 	"sshpace/internal/sys/file"
-	"sshpace/internal/sys/proc"
 )
 
 // List is a list of fingerprints that somebody vouches for.
@@ -144,28 +142,23 @@ func kindOf(keyType string) string {
 var namespaces = []string{"sshpace-known-hosts", "file"}
 
 // Signature is the signature of a list by ssh-keygen -Y sign.
-type Signature struct{ File, AllowedSigners, Principal string }
+type Signature struct {
+	openssh.Signature
+	Principal string
+}
 
 // Verify lets ssh-keygen verify the signature of a text.
-func (s Signature) Verify(ctx context.Context, name string, text []byte) error {
-	var said string
+func (s Signature) Verify(ctx context.Context, name string, text []byte) (err error) {
 	for _, namespace := range namespaces {
-		var heard bytes.Buffer
-		cmd := exec.CommandContext(ctx, "ssh-keygen", "-Y", "verify", "-f", s.AllowedSigners, "-I", s.Principal, "-n", namespace, "-s", s.File)
-		cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(text), &heard, &heard
-		err := proc.RunTied(cmd)
-		if err == nil {
-			return nil
-		}
-		if said = strings.TrimSpace(heard.String()); said == "" {
-			said = err.Error()
-		}
-		if !strings.Contains(said, "namespace") {
+		if err = s.Signature.Verify(ctx, s.Principal, namespace, text); err == nil || !strings.Contains(err.Error(), "namespace") {
 			break
 		}
 	}
+	if err == nil {
+		return nil
+	}
 	return &fault.Error{
-		What: fmt.Sprintf("%s is not signed by %s: %s", name, s.Principal, strings.Join(strings.Fields(said), " ")),
+		What: fmt.Sprintf("%s is not signed by %s: %s", name, s.Principal, err),
 		Hint: "sign it with ssh-keygen -Y sign -n " + namespaces[0] + " -f KEY " + name, Code: fault.Misuse,
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"sshpace/internal/base/fault"
+	"sshpace/internal/ssh/openssh"
 	"sshpace/internal/ssh/sshtest"
 )
 
@@ -59,7 +60,7 @@ func TestSigned(t *testing.T) {
 		if out, err := sshtest.Keygen("-Y", "sign", "-n", namespace, "-f", key, name); err != nil {
 			t.Fatal(out)
 		}
-		s := &Signature{File: name + ".sig", AllowedSigners: signers, Principal: "ops@example.com"}
+		s := &Signature{Signature: openssh.Signature{File: name + ".sig", AllowedSigners: signers}, Principal: "ops@example.com"}
 		l, err := Open(t.Context(), name, s)
 		if (err == nil) != valid || valid && len(l.of("web1")) != 1 {
 			t.Errorf("%s: %v", namespace, err)

@@ -166,9 +166,8 @@ func (d *Defaults) batchAlive() *Value {
 	return d.alive
 }
 
-// usualIdentities are the default identity files where no ssh was asked (ssh_config(5)
-// IdentityFile).
-var usualIdentities = []string{
+// UsualIdentities are the default identity files, in ssh's order (ssh_config(5) IdentityFile).
+var UsualIdentities = []string{
 	"~/.ssh/id_rsa", "~/.ssh/id_ecdsa", "~/.ssh/id_ecdsa_sk", "~/.ssh/id_ed25519", "~/.ssh/id_ed25519_sk",
 }
 
@@ -196,7 +195,7 @@ func (d *Defaults) lists() (l lists) {
 	if d != nil {
 		return d.several
 	}
-	for _, path := range usualIdentities {
+	for _, path := range UsualIdentities {
 		l.add(IdentityFile, Value{[]string{path}, Origin{Source: FromDefault}})
 	}
 	return l
