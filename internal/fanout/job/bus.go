@@ -43,6 +43,12 @@ var (
 	ErrConflict = errors.New("another launcher has written to the batch")
 	// ErrNoEntry says that a subject has no entry.
 	ErrNoEntry = errors.New("there is no such entry")
+	// ErrFull says that the hub keeps nothing more at present. It is for the caller to try again.
+	ErrFull = errors.New("the hub is full")
+	// ErrAway says that the hub had not answered when ctx ended.
+	ErrAway = errors.New("the hub does not answer")
+	// ErrRefused says that the credential does not permit it, or is not valid.
+	ErrRefused = errors.New("the hub does not permit it")
 )
 
 // Bus is a hub as clients and launchers see it. Methods return when the hub has answered, or ctx
