@@ -33,8 +33,8 @@ type attempt struct{ about string }
 
 var _ job.Bus = (*bus)(nil)
 
-// A request is asked again after attemptTime without an answer, and after at most longestPause while
-// the hub is away.
+// A request is asked again after attemptTime without an answer, and after at most longestPause
+// while the hub is away.
 const (
 	attemptTime  = 5 * time.Second
 	firstPause   = 50 * time.Millisecond

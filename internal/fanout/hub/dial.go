@@ -64,7 +64,7 @@ func Dial(ctx context.Context, a Address) (job.Bus, error) {
 }
 
 // dialTime bounds one connection: another machine's ssh may ask for a while.
-const dialTime = 30 * time.Second
+const dialTime = time.Minute
 
 // dial connects to a hub, and does so again whenever the connection is lost.
 func dial(ctx context.Context, a Address) (*bus, error) {

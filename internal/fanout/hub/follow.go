@@ -150,7 +150,7 @@ func (b *bus) Take(ctx context.Context, pool string, lease time.Duration) (job.W
 }
 
 // pull is how long the hub holds one request for a batch.
-const pull = 30 * time.Second
+const pull = 5 * heartbeat
 
 // take asks for a batch for a while, on one connection.
 func (b *bus) take(ctx context.Context, consumer jetstream.Consumer) (*work, error) {

@@ -93,7 +93,7 @@ func soon(t *testing.T) context.Context {
 
 const event = "event.web.j-1.0"
 
-// An entry is appended behind the last one that its writer has seen, once, whatever happens between.
+// An entry is appended behind the last one that its writer has seen, once.
 func TestAppend(t *testing.T) {
 	s := serve(t, Params{})
 	a, b := busOf(t, s, Work("web")), busOf(t, s, Work("web"))
@@ -146,7 +146,7 @@ func TestAppendAgainLater(t *testing.T) {
 	}
 }
 
-// Of two writers that never look aside each entry comes once, in an order that each of them saw.
+// Of two writers each entry comes once.
 func TestTwoWriters(t *testing.T) {
 	s := serve(t, Params{})
 	ctx := soon(t)
@@ -249,8 +249,8 @@ func last(ctx context.Context, b job.Bus, subject string) uint64 {
 	return e.Seq
 }
 
-// A hub that is killed and comes back has lost nothing that it had confirmed, its clients go on, and
-// who reads gets each entry once.
+// A hub that is killed and comes back has lost nothing that it had confirmed, its clients go on,
+// and who reads gets each entry once.
 func TestHubIsKilled(t *testing.T) {
 	dir := t.TempDir()
 	hub := process(t, dir)

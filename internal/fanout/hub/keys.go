@@ -110,8 +110,8 @@ func (r Role) Check() error {
 // inbox returns the prefix of the subjects that answers come to.
 func (r Role) inbox() string { return "_INBOX." + strings.ReplaceAll(string(r), ":", ".") }
 
-// permissions returns what a role may publish to and subscribe to. Filters of consumers and subjects
-// of direct requests are parts of the names of requests, so that a launcher sees its pool only.
+// permissions returns the subjects that a role may publish to and subscribe to. Filters of
+// consumers and subjects of direct requests are parts of those, so that a launcher sees its pool.
 func (r Role) permissions() (p jwt.Permissions) {
 	if r == itself {
 		return p

@@ -41,7 +41,7 @@ type Server struct {
 	pumps  sync.WaitGroup
 }
 
-// socketName is that of the socket in the directory of a hub. It also keeps other hubs away.
+// socketName names the socket in the directory of a hub. It also keeps other hubs away.
 const socketName = "socket"
 
 // readyIn is how long a hub may take to read what it keeps.
