@@ -238,7 +238,7 @@ func header(h nats.Header) map[string]string {
 
 func (b *bus) Remove(ctx context.Context, id string) error {
 	id = job.Token(id)
-	for _, pattern := range []string{"batch.*." + id + ".*", "job.*." + id + ".*", "stop.*." + id, "event.*." + id + ".*"} {
+	for _, pattern := range []string{"batch.*." + id + ".*", "job.*." + id + ".*", "stop.*." + id + ".*", "event.*." + id + ".*"} {
 		if err := b.do(ctx, "STREAM.PURGE."+stream(pattern), func(ctx context.Context) error {
 			s, err := b.js.Stream(ctx, stream(pattern))
 			if err == nil {

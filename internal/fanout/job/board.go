@@ -143,9 +143,10 @@ func (b *Board) apply(e Entry) {
 		if json.Unmarshal(e.Data, &l.Alive) == nil {
 			b.alive[rest] = l
 		}
-	case kind == stopKind:
-		_, token, _ := strings.Cut(rest, ".")
-		b.of(ID(token)).Stopped = cmp.Or(string(e.Data), "somebody")
+	case kind == stopKind && whole:
+		var s Stop
+		_ = json.Unmarshal(e.Data, &s) // whoever it was
+		b.of(id).Stopped = cmp.Or(s.By, "somebody")
 	case kind == jobKind && whole:
 		b.of(id).part(b.of(id).pool(pool), number, e)
 	case kind == eventKind && whole:

@@ -22,7 +22,7 @@ import (
 // may be *, and its last one >, which is one or more parts.
 const (
 	jobKind   = "job"   // parts of the signed job of a pool: job.POOL.JOB.N
-	stopKind  = "stop"  // somebody stops it: stop.POOL.JOB
+	stopKind  = "stop"  // somebody stops it: stop.POOL.JOB.N, a stopNumber
 	batchKind = "batch" // its batch may start: batch.POOL.JOB.K
 	eventKind = "event" // the journal of the batch: event.POOL.JOB.K
 	aliveKind = "alive" // a launcher lives: alive.POOL.LAUNCHER
@@ -124,12 +124,17 @@ type Alive struct {
 	Running  int       `json:"running"` // hosts
 }
 
-// Stop is the data of a stop entry: no host of the job starts any more.
+// Stop is the data of a stop entry.
 type Stop struct {
-	By      string `json:"by"`                // who stops it
-	Why     string `json:"why,omitempty"`     // the message of hosts that do not start
-	Running bool   `json:"running,omitempty"` // commands that run are ended, too
+	By  string `json:"by"`            // who stops it
+	Why string `json:"why,omitempty"` // the message of hosts that do not start
 }
+
+// The numbers of stop entries, each of which a hub keeps once.
+const (
+	stopStarting = iota // no host starts any more
+	stopRunning         // and commands that run are ended
+)
 
 // aliveAge is how long an alive entry is kept.
 const aliveAge = 3 * time.Minute
