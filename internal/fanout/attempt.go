@@ -108,7 +108,9 @@ func (a *attempt) Talked() bool {
 	return a.outBytes+a.errBytes > 0
 }
 
-func (a *attempt) Output(s fleet.Stream, data []byte) error {
+func (a *attempt) Output(s fleet.Stream, data []byte) error { return a.OutputAt(time.Now(), s, data) }
+
+func (a *attempt) OutputAt(at time.Time, s fleet.Stream, data []byte) error {
 	a.mu.Lock()
 	through := a.through
 	a.mu.Unlock()
@@ -117,7 +119,7 @@ func (a *attempt) Output(s fleet.Stream, data []byte) error {
 	}
 	data, more := a.take(s, data)
 	if len(data) > 0 {
-		if err := a.run.output(fleet.Event{Index: a.index, Host: a.name, Stream: s, Data: data, Time: time.Now()}); err != nil {
+		if err := a.run.output(fleet.Event{Index: a.index, Host: a.name, Stream: s, Data: data, Time: at}); err != nil {
 			return err
 		}
 	}

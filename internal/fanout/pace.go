@@ -21,6 +21,9 @@ type Pace struct {
 	// size is repeated. None is one batch.
 	Batches Shares
 	Pause   time.Duration // between two batches
+	// Begun is how many batches had begun before, in the same run by another process: they begin
+	// without a pause or a question.
+	Begun int
 	// MaxFail is how many hosts may fail or be unreachable; with one more nothing new starts, and
 	// running commands end by themselves. None is any number, except for a canary.
 	MaxFail Shares
@@ -84,7 +87,7 @@ func (r *run) begin(b fleet.Batch) {
 	if b.Of < 2 || r.starting.Err() != nil {
 		return
 	}
-	if b.Number > 1 {
+	if b.Number > max(1, r.Pace.Begun) {
 		r.sleep(r.Pace.Pause)
 	}
 	r.sinkMu.Lock()

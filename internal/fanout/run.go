@@ -115,7 +115,7 @@ func (r *run) all(hard context.Context, hosts []host.Host) {
 	sizes := r.Pace.Sizes(len(hosts))
 	next := 0
 	for i, size := range sizes {
-		b := fleet.Batch{Number: i + 1, Of: len(sizes), Hosts: size}
+		b := fleet.Batch{Number: i + 1, Of: len(sizes), Hosts: size, Begun: i < r.Pace.Begun}
 		if b.Number < b.Of {
 			b.Pause = r.Pace.Pause
 		}
@@ -173,13 +173,17 @@ func (r *run) one(hard context.Context, res fleet.Result, tried <-chan struct{})
 			res.Attempts--
 			more = r.secondTry(&res, tried)
 		} else {
-			more = outcome.Ran == fleet.RanNo && r.ended() == nil && r.again(&res, ticket)
+			more = outcome.Ran == fleet.RanNo && outcome.Measured == nil && r.ended() == nil && r.again(&res, ticket)
 		}
 	}
 	if why := r.ended(); res.Class == fleet.Throttled && why != nil { // it would have been tried again
 		res.Class, res.Err, res.Hint, res.Cause = fleet.Cancelled, why.Error(), "", nil
 	}
 	res.Elapsed = time.Since(res.Start)
+	if m := res.Measured; m != nil {
+		res.Start, res.Elapsed, res.Waited, res.Attempts = m.Start, m.Elapsed, m.Waited, m.Attempts
+		res.Phase, res.Spent, res.Incomplete, res.Measured = m.Phase, m.Spent, m.Incomplete, nil
+	}
 	r.done(res)
 }
 

@@ -129,6 +129,8 @@ type Attempt interface {
 	// Output passes on a piece of output; data may be reused afterwards. An error means that nobody
 	// wants more and that ctx is about to end.
 	Output(s Stream, data []byte) error
+	// OutputAt is Output that came at an earlier time.
+	OutputAt(at time.Time, s Stream, data []byte) error
 	// Phase returns the last phase reached.
 	Phase() Phase
 	// Talked reports whether there was output.
@@ -154,6 +156,9 @@ type Outcome struct {
 	Engine string // "native" or "openssh"
 	// Launcher is the name of the launcher whose outcome it is, "" for this process.
 	Launcher string
+	// Measured has the times, phases and tries that the launcher measured, and why output is
+	// missing; nil for this process.
+	Measured *Result
 	Ran      Ran
 	Class    Class
 	Exit     int    // -1: none

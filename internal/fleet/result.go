@@ -213,6 +213,7 @@ type Batch struct {
 	Hosts      int // in it
 	Before     Summary
 	Pause      time.Duration // between it and the next
+	Begun      bool          // before, when somebody else had the run
 }
 
 // Declined is a Sink's error that stops a run before a batch.

@@ -159,6 +159,11 @@ func subject(kind, pool, job string, number int) string {
 	return strings.Join([]string{kind, pool, Token(job), strconv.Itoa(number)}, ".")
 }
 
+// allOf returns the pattern of all entries of a job.
+func allOf(kind, job string) string {
+	return strings.Join([]string{kind, "*", Token(job), "*"}, ".")
+}
+
 // parts returns the parts of a subject of a batch, or of a part of a job.
 func parts(subject string) (pool, job string, number int, ok bool) {
 	p := strings.Split(subject, ".")

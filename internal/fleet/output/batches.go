@@ -23,7 +23,7 @@ var _ fleet.Sink = (*batches)(nil)
 
 // Batch writes a line for a batch that begins.
 func (n *batches) Batch(b fleet.Batch) error {
-	if b.Number == 2 && n.confirm != nil {
+	if b.Number == 2 && !b.Begun && n.confirm != nil {
 		yes, err := n.confirm(fmt.Sprintf("sshpace: %s; continue with the others?", numbers(&b.Before)))
 		if err != nil {
 			return &fleet.Declined{Why: "nobody confirmed: " + err.Error()}

@@ -1,6 +1,8 @@
 package output
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -40,6 +42,28 @@ func Replay(r io.Reader, sink fleet.Sink) (How, error) {
 	return p.how, nil
 }
 
+// Reader is Replay of lines that come one by one, about known hosts. It leaves out those about
+// whole runs.
+type Reader struct{ replay }
+
+// NewReader reports what it reads to sink, with indices of hosts.
+func NewReader(hosts []host.Host, sink fleet.Sink) *Reader {
+	r := &Reader{replay{sink: sink, hosts: hosts, index: make(map[string]int, len(hosts)), ended: map[int]bool{}}}
+	for i, h := range hosts {
+		r.index[h.Exact()] = i
+	}
+	return r
+}
+
+// Line reads a line without its end. An error is about this line alone.
+func (r *Reader) Line(data []byte) error {
+	kind, err := kindOf(data)
+	if kind == "summary" {
+		return nil
+	}
+	return cmp.Or(err, r.about(kind, data))
+}
+
 type replay struct {
 	sink  fleet.Sink
 	how   How
@@ -51,20 +75,34 @@ type replay struct {
 }
 
 func (p *replay) line(data []byte, first bool) error {
-	var kind struct{ Type string }
-	if err := json.Unmarshal(data, &kind); err != nil {
-		return err
-	}
-	switch {
-	case first:
+	if first {
 		return p.begin(data)
-	case kind.Type == "start":
+	}
+	kind, err := kindOf(data)
+	return cmp.Or(err, p.about(kind, data))
+}
+
+// kindOf returns the type of a record. JSON writes it first, so that no line is parsed twice.
+func kindOf(data []byte) (string, error) {
+	if rest, first := bytes.CutPrefix(data, []byte(`{"type":"`)); first {
+		if word, _, whole := bytes.Cut(rest, []byte(`",`)); whole {
+			return string(word), nil
+		}
+	}
+	var kind struct{ Type string }
+	err := json.Unmarshal(data, &kind)
+	return kind.Type, err
+}
+
+func (p *replay) about(kind string, data []byte) error {
+	switch kind {
+	case "start":
 		return p.start(data)
-	case kind.Type == "output":
+	case "output":
 		return p.output(data)
-	case kind.Type == "result":
+	case "result":
 		return p.result(data)
-	case kind.Type == "summary":
+	case "summary":
 		return p.end(data)
 	}
 	return nil // a newer version may have written it
