@@ -19,6 +19,30 @@ import (
 	"sshpace/internal/fanout/job"
 )
 
+// NATS is the hub that sshpace has.
+type NATS struct{}
+
+var _ job.Hub = NATS{}
+
+// What tests of other packages name.
+type (
+	Params  = job.Serving
+	Address = job.Address
+	Role    = job.Role
+)
+
+// Client is the role of those who start jobs.
+const Client = job.RoleClient
+
+// Work returns the role of the launchers of a pool.
+func Work(pool string) job.Role { return job.LauncherRole(pool) }
+
+// Local returns the hub of this machine with a directory.
+func Local(dir string, r job.Role) Address { return Address{Role: r, Dir: dir} }
+
+// Dial is NATS.Dial.
+func Dial(ctx context.Context, a Address) (job.Bus, error) { return NATS{}.Dial(ctx, a) }
+
 // bus is a connection to a hub. It connects again without end.
 type bus struct {
 	nc *nats.Conn

@@ -1,78 +1,242 @@
 package hub
 
 import (
+	"bufio"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
+	"net/url"
+	"os"
 	"path/filepath"
 	"sync"
 	"time"
 
+	"github.com/nats-io/jwt/v2"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/nats-io/nkeys"
 
+	"sshpace/internal/base/fault"
 	"sshpace/internal/fanout/job"
 	"sshpace/internal/ssh/mux"
+	"sshpace/internal/sys/file"
 	"sshpace/internal/sys/safedir"
 )
 
-// Address is a hub, and who is there.
-type Address struct {
-	Role Role
-	// Away is told once that the hub is away, with the reason, and once that it is back, with nil.
-	Away func(err error)
-
-	// open opens a connection, with the credential for it.
-	open func(context.Context) (net.Conn, Credential, error)
-}
-
-// Local returns the hub of this machine with a directory, by its socket.
-func Local(directory string, r Role) Address {
-	return Address{Role: r, open: func(ctx context.Context) (conn net.Conn, c Credential, err error) {
-		dir, err := safedir.Open(directory)
-		if err != nil {
-			return nil, c, err
-		}
-		defer dir.Close()
-		path := filepath.Join(dir.Path(), socketName)
-		if conn, err = (&net.Dialer{}).DialContext(ctx, "unix", path); err != nil {
-			return nil, c, fmt.Errorf("no hub listens at %s: %w", path, err)
-		}
-		if err = mux.CheckOwner(path, conn.(*net.UnixConn)); err == nil {
-			var k keys
-			if k, err = openKeys(dir, false); err == nil {
-				c, err = k.credential(r, sessionTime)
-			}
-		}
-		if err != nil {
-			conn.Close()
-			return nil, c, socketError(err)
-		}
-		return conn, c, nil
-	}}
-}
-
-// Dial connects to a hub. It waits for nothing: the hub has to be there. Later it connects again
-// without end.
-func Dial(ctx context.Context, a Address) (job.Bus, error) {
+// Dial connects to a hub.
+func (NATS) Dial(ctx context.Context, a job.Address) (job.Bus, error) {
 	if err := a.Role.Check(); err != nil {
 		return nil, err
 	}
-	return dial(ctx, a)
+	return dial(ctx, a, way(a))
+}
+
+// An opener opens a connection, and returns the credential for it.
+type opener func(context.Context) (net.Conn, credential, error)
+
+// way returns how connections to an address are opened; nil leaves it to the library.
+func way(a job.Address) opener {
+	switch {
+	case a.Dir != "":
+		return func(ctx context.Context) (net.Conn, credential, error) { return local(ctx, a.Dir, a.Role) }
+	case a.Open != nil:
+		return func(ctx context.Context) (net.Conn, credential, error) { return greeted(ctx, a) }
+	case !a.Cluster:
+		return func(ctx context.Context) (net.Conn, credential, error) { return remote(ctx, a) }
+	}
+	return nil
+}
+
+// local opens a connection by the socket of this machine, with a new credential.
+func local(ctx context.Context, directory string, r job.Role) (conn net.Conn, c credential, err error) {
+	dir, err := safedir.Open(directory)
+	if err != nil {
+		return nil, c, fault.WithHint(err, "start the hub: sshpace hub, or name its directory by --state")
+	}
+	defer dir.Close()
+	path := filepath.Join(dir.Path(), socketName)
+	if conn, err = (&net.Dialer{}).DialContext(ctx, "unix", path); err != nil {
+		return nil, c, fault.WithHint(fmt.Errorf("no hub listens at %s: %w", path, err), "start the hub: sshpace hub")
+	}
+	if err = mux.CheckOwner(path, conn.(*net.UnixConn)); err == nil {
+		var k keys
+		if k, err = openKeys(dir, false); err == nil {
+			c, err = k.credential(r, sessionTime)
+		}
+	}
+	if err != nil {
+		conn.Close()
+		return nil, c, socketError(err)
+	}
+	return conn, c, nil
+}
+
+// greeting is the line that Connect begins with.
+type greeting struct {
+	Role job.Role `json:"role"`
+	credential
+}
+
+// longestGreeting bounds it, in bytes.
+const longestGreeting = 16 << 10
+
+// Connect connects in and out to the hub of a directory.
+func (NATS) Connect(ctx context.Context, directory string, r job.Role, in io.Reader, out io.Writer) error {
+	conn, c, err := local(ctx, directory, r)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	line, err := json.Marshal(greeting{r, c})
+	if err == nil {
+		_, err = fmt.Fprintf(out, "%s\n", line)
+	}
+	if err != nil {
+		return err
+	}
+	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	go func() {
+		_, _ = io.Copy(conn, in)
+		conn.Close()
+	}()
+	_, err = io.Copy(out, conn)
+	if errors.Is(err, net.ErrClosed) { // by the other side
+		return nil
+	}
+	return err
+}
+
+// greeted opens a connection to a Connect, and reads its greeting.
+func greeted(ctx context.Context, a job.Address) (conn net.Conn, c credential, err error) {
+	if conn, err = a.Open(ctx); err != nil {
+		return nil, c, err
+	}
+	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	r := bufio.NewReader(io.LimitReader(conn, longestGreeting))
+	line, err := r.ReadBytes('\n')
+	var g greeting
+	switch {
+	case err != nil:
+		err = fmt.Errorf("the hub's machine ends the connection: %w", err)
+	case json.Unmarshal(line, &g) != nil || g.Token == "":
+		err = fault.WithHint(fmt.Errorf("the hub's machine answers %.80q", line), "it has to run sshpace hub --connect, and print nothing before")
+	case g.Role != a.Role:
+		err = fault.WithHint(fmt.Errorf("the hub's machine permits the role %q, not %q", g.Role, a.Role), "see authorized_keys there")
+	}
+	if err != nil {
+		conn.Close()
+		return nil, c, err
+	}
+	return &readAgain{conn, io.MultiReader(io.LimitReader(r, int64(r.Buffered())), conn)}, g.credential, nil
+}
+
+// readAgain is a connection of which some bytes were read ahead.
+type readAgain struct {
+	net.Conn
+	r io.Reader
+}
+
+func (c *readAgain) Read(p []byte) (int, error) { return c.r.Read(p) }
+
+// remote opens a connection to a hub that listens, by TLS unless it is on this machine.
+func remote(ctx context.Context, a job.Address) (conn net.Conn, c credential, err error) {
+	at, err := url.Parse(a.URL)
+	if err != nil {
+		return nil, c, err
+	}
+	if c, err = readCredential(a.Credential, a.Role); err != nil {
+		return nil, c, err
+	}
+	if at.Scheme != "tls" {
+		if !loopback(at.Host) {
+			return nil, c, fault.Usage("write tls://"+at.Host, "%s is on another machine", a.URL)
+		}
+		conn, err = (&net.Dialer{}).DialContext(ctx, "tcp", at.Host)
+		return conn, c, err
+	}
+	config := &tls.Config{MinVersion: tls.VersionTLS13}
+	if a.Roots != "" {
+		roots, err := file.ReadFile(a.Roots, 1<<20)
+		if err != nil {
+			return nil, c, err
+		}
+		config.RootCAs = x509.NewCertPool()
+		if !config.RootCAs.AppendCertsFromPEM(roots) {
+			return nil, c, fmt.Errorf("%s has no certificate", a.Roots)
+		}
+	}
+	conn, err = (&tls.Dialer{Config: config}).DialContext(ctx, "tcp", at.Host)
+	if unknown := (x509.UnknownAuthorityError{}); errors.As(err, &unknown) {
+		err = fault.WithHint(err, "if the hub has a certificate of your own, name it by --tls-ca")
+	}
+	return conn, c, err
+}
+
+// loopback reports whether HOST:PORT is on this machine.
+func loopback(at string) bool {
+	name, _, err := net.SplitHostPort(at)
+	ip := net.ParseIP(name)
+	return err == nil && (name == "localhost" || ip != nil && ip.IsLoopback())
+}
+
+// readCredential reads a .creds file of a role.
+func readCredential(path string, r job.Role) (c credential, err error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return c, err
+	}
+	if info.Mode().Perm()&0o077 != 0 {
+		return c, fault.WithHint(fmt.Errorf("%s is open to others", path), "chmod 600 "+path)
+	}
+	text, err := file.ReadFile(path, longestGreeting)
+	if err != nil {
+		return c, err
+	}
+	pair, seedErr := jwt.ParseDecoratedUserNKey(text)
+	c.Token, err = jwt.ParseDecoratedJWT(text)
+	if err = errors.Join(seedErr, err); err != nil {
+		return c, fault.WithHint(fmt.Errorf("%s is not a credential", path), "sshpace hub --credential makes one")
+	}
+	claims, err := jwt.DecodeUserClaims(c.Token)
+	switch {
+	case err != nil:
+		return c, fmt.Errorf("%s: %w", path, err)
+	case job.Role(claims.Name) != r:
+		return c, fault.WithHint(fmt.Errorf("%s is for the role %q, not %q", path, claims.Name, r), "sshpace hub --credential "+string(r)+" makes one")
+	case claims.Expires != 0 && time.Now().Unix() >= claims.Expires:
+		return c, fault.WithHint(fmt.Errorf("%s has expired on %s", path, time.Unix(claims.Expires, 0).Format(time.DateTime)), "sshpace hub --credential "+string(r)+" makes a new one")
+	}
+	seed, err := pair.Seed()
+	c.Seed = string(seed)
+	return c, err
 }
 
 // dialTime bounds one connection: another machine's ssh may ask for a while.
 const dialTime = time.Minute
 
+// pingEvery is how often both sides ask whether the other one lives: a connection is lost after
+// three times that.
+const pingEvery = 10 * time.Second
+
 // dial connects to a hub, and does so again whenever the connection is lost.
-func dial(ctx context.Context, a Address) (*bus, error) {
+func dial(ctx context.Context, a job.Address, open opener) (*bus, error) {
 	b := &bus{epoch: make(chan struct{}), tries: map[*attempt]context.CancelCauseFunc{}}
-	d := &dialer{Address: a, ctx: context.WithoutCancel(ctx)}
+	d := &dialer{open: open, tell: a.Away, ctx: context.WithoutCancel(ctx)}
+	at, options := "nats://hub", []nats.Option{nats.SetCustomDialer(d), nats.SkipHostLookup(), nats.UserJWT(d.token, d.sign)}
+	if open == nil {
+		at, options = a.URL, []nats.Option{nats.UserCredentials(a.Credential)}
+		if a.Roots != "" {
+			options = append(options, nats.RootCAs(a.Roots))
+		}
+	}
 	var err error
-	b.nc, err = nats.Connect("nats://hub", append(d.options(),
-		nats.Name("sshpace "+string(a.Role)), nats.CustomInboxPrefix(a.Role.inbox()), nats.Timeout(dialTime),
+	b.nc, err = nats.Connect(at, append(options,
+		nats.Name("sshpace "+string(a.Role)), nats.CustomInboxPrefix(inbox(a.Role)), nats.Timeout(dialTime), nats.PingInterval(pingEvery), nats.MaxPingsOutstanding(2),
 		nats.MaxReconnects(-1), nats.IgnoreAuthErrorAbort(), nats.ReconnectBufSize(-1), nats.CustomReconnectDelay(reconnectDelay),
 		nats.ReconnectHandler(func(*nats.Conn) { b.connected(); d.say(nil) }),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) { d.say(err) }),
@@ -98,40 +262,37 @@ func reconnectDelay(attempts int) time.Duration {
 
 // dialer opens the connections of a bus.
 type dialer struct {
-	Address
-	ctx context.Context
+	open opener
+	tell func(error) // see job.Address.Away
+	ctx  context.Context
 
-	mu         sync.Mutex
-	credential Credential // of the last connection
-	err        error      // why it could not be opened
-	away       bool
+	mu   sync.Mutex
+	last credential // of the last connection
+	err  error      // why it could not be opened
+	away bool
 }
 
-func (d *dialer) options() []nats.Option {
-	return []nats.Option{nats.SetCustomDialer(d), nats.SkipHostLookup(), nats.UserJWT(d.token, d.sign)}
-}
-
-// Dial opens a connection. The address is a stand-in.
+// Dial opens a connection. The address means nothing.
 func (d *dialer) Dial(string, string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(d.ctx, dialTime)
 	defer cancel()
 	conn, c, err := d.open(ctx)
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.credential, d.err = c, err
+	d.last, d.err = c, err
 	return conn, err
 }
 
 func (d *dialer) token() (string, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.credential.Token, nil
+	return d.last.Token, nil
 }
 
 func (d *dialer) sign(nonce []byte) ([]byte, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	pair, err := nkeys.FromSeed([]byte(d.credential.Seed))
+	pair, err := nkeys.FromSeed([]byte(d.last.Seed))
 	if err != nil {
 		return nil, err
 	}
@@ -142,17 +303,19 @@ func (d *dialer) sign(nonce []byte) ([]byte, error) {
 func (d *dialer) why(err error) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	switch {
-	case d.err != nil:
+	if d.err != nil {
 		return d.err
-	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired), errors.Is(err, nats.ErrAuthRevoked),
-		errors.Is(err, nats.ErrAccountAuthExpired):
-		return fmt.Errorf("%w: %w", job.ErrRefused, err)
+	}
+	for _, kind := range []error{nats.ErrAuthorization, nats.ErrAuthExpired, nats.ErrAuthRevoked, nats.ErrAccountAuthExpired} {
+		if errors.Is(err, kind) {
+			return fault.WithHint(fmt.Errorf("%w: it does not know the credential, or that has expired", job.ErrRefused),
+				"sshpace hub --credential makes a new one, on the hub's machine")
+		}
 	}
 	return err
 }
 
-// say says once that the hub is away, and once that it is back.
+// say tells once that the hub is away, and once that it is back.
 func (d *dialer) say(err error) {
 	if err != nil {
 		err = d.why(err)
@@ -161,7 +324,7 @@ func (d *dialer) say(err error) {
 	changed := d.away != (err != nil)
 	d.away = err != nil
 	d.mu.Unlock()
-	if changed && d.Away != nil {
-		d.Away(err)
+	if changed && d.tell != nil {
+		d.tell(err)
 	}
 }

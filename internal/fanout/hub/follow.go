@@ -110,11 +110,15 @@ func (f *follower) read(ctx context.Context, yield func(job.Entry, error) bool) 
 // consumer makes a consumer that the server forgets by itself.
 func (f *follower) consumer(ctx context.Context) (consumer jetstream.Consumer, err error) {
 	name := stream(f.pattern)
+	config := jetstream.ConsumerConfig{
+		FilterSubject: f.pattern, DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: f.next,
+		AckPolicy: jetstream.AckNonePolicy, MemoryStorage: true, Replicas: 1, InactiveThreshold: idle, HeadersOnly: f.o.Headers,
+	}
+	if f.o.Last && f.next == 1 {
+		config.DeliverPolicy, config.OptStartSeq = jetstream.DeliverLastPerSubjectPolicy, 0
+	}
 	err = f.bus.do(ctx, "CONSUMER.CREATE."+name, func(ctx context.Context) error {
-		consumer, err = f.bus.js.CreateConsumer(ctx, name, jetstream.ConsumerConfig{
-			FilterSubject: f.pattern, DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: f.next,
-			AckPolicy: jetstream.AckNonePolicy, MemoryStorage: true, Replicas: 1, InactiveThreshold: idle, HeadersOnly: f.o.Headers,
-		})
+		consumer, err = f.bus.js.CreateConsumer(ctx, name, config)
 		return err
 	})
 	return consumer, err

@@ -75,7 +75,7 @@ func serve(t *testing.T, p Params) *Server {
 	return s
 }
 
-func busOf(t *testing.T, s *Server, r Role) job.Bus {
+func busOf(t *testing.T, s *Server, r job.Role) job.Bus {
 	t.Helper()
 	b, err := s.Bus(t.Context(), r)
 	if err != nil {
@@ -255,7 +255,7 @@ func TestHubIsKilled(t *testing.T) {
 	dir := t.TempDir()
 	hub := process(t, dir)
 	said := make(chan error, 100)
-	open := func(r Role) job.Bus {
+	open := func(r job.Role) job.Bus {
 		a := Local(dir, r)
 		a.Away = func(err error) { said <- err }
 		b, err := Dial(t.Context(), a)
@@ -335,7 +335,7 @@ func TestAway(t *testing.T) {
 }
 
 func TestFull(t *testing.T) {
-	s := serve(t, Params{Limits: Limits{Bytes: 300 << 10}})
+	s := serve(t, Params{Limits: job.Limits{Bytes: 300 << 10}})
 	b := busOf(t, s, Work("web"))
 	ctx := soon(t)
 	var after uint64

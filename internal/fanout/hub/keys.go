@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/jwt/v2"
 	"github.com/nats-io/nkeys"
 
+	"sshpace/internal/base/fault"
 	"sshpace/internal/fanout/job"
 	"sshpace/internal/sys/safedir"
 )
@@ -81,55 +82,29 @@ func makeKeys(dir *safedir.Directory) error {
 	return dir.Rename(unfinished, keysFile)
 }
 
-// Role is a user of a hub: client, or work:POOL.
-type Role string
+// itself is the role of the hub in its own process.
+const itself job.Role = "hub"
 
-// Client is the role of those who start jobs.
-const Client Role = "client"
-
-const (
-	// itself is the role of the hub in its own process.
-	itself     Role   = "hub"
-	workPrefix string = "work:"
-)
-
-// Work returns the role of the launchers of a pool.
-func Work(pool string) Role { return Role(workPrefix + pool) }
-
-// Check refuses what is no role.
-func (r Role) Check() error {
-	if pool, is := strings.CutPrefix(string(r), workPrefix); is {
-		return job.CheckName("pool", pool)
-	}
-	if r != Client {
-		return fmt.Errorf("%q is not a role: there are client and work:POOL", r)
-	}
-	return nil
-}
-
-// inbox returns the prefix of the subjects that answers come to.
-func (r Role) inbox() string { return "_INBOX." + strings.ReplaceAll(string(r), ":", ".") }
+// inbox returns the prefix of the subjects that answers for a role come to.
+func inbox(r job.Role) string { return "_INBOX." + strings.ReplaceAll(string(r), ":", ".") }
 
 // permissions returns the subjects that a role may publish to and subscribe to. Filters of
 // consumers and subjects of direct requests are parts of those, so that a launcher sees its pool.
-func (r Role) permissions() (p jwt.Permissions) {
+func permissions(r job.Role) (p jwt.Permissions) {
 	if r == itself {
 		return p
 	}
-	p.Sub.Allow.Add(r.inbox() + ".>")
-	pool, _ := strings.CutPrefix(string(r), workPrefix)
-	if r == Client {
-		pool = "*"
-		p.Pub.Allow.Add("job.>", "stop.>", "batch.>")
-		for _, name := range []string{jobs, batches, events, alive} {
-			p.Pub.Allow.Add("$JS.API.STREAM.INFO."+name, "$JS.API.CONSUMER.LIST."+name)
-		}
-		for _, name := range []string{jobs, batches, events} {
-			p.Pub.Allow.Add("$JS.API.STREAM.PURGE." + name)
-		}
-	} else {
+	p.Sub.Allow.Add(inbox(r) + ".>")
+	pool, works := r.Pool()
+	if works {
 		p.Pub.Allow.Add("event."+pool+".>", "alive."+pool+".>", "$JS.ACK."+batches+"."+pool+".>",
 			"$JS.API.CONSUMER.CREATE."+batches+"."+pool+".batch."+pool+".>", "$JS.API.CONSUMER.MSG.NEXT."+batches+"."+pool)
+	} else {
+		pool = "*"
+		p.Pub.Allow.Add("job.>", "stop.>", "batch.>", "$JS.API.CONSUMER.LIST."+batches)
+		for _, name := range []string{jobs, batches, events, alive} {
+			p.Pub.Allow.Add("$JS.API.STREAM.INFO."+name, "$JS.API.STREAM.PURGE."+name)
+		}
 	}
 	for _, kind := range []string{"job", "stop", "event", "alive"} {
 		name := streamOf[kind]
@@ -139,17 +114,35 @@ func (r Role) permissions() (p jwt.Permissions) {
 	return p
 }
 
-// Credential is what a user shows to the hub: a signed token, and the seed of the key in it.
-type Credential struct {
+// credential is shown to the hub by a user: a signed token, and the seed of the key in it.
+type credential struct {
 	Token string `json:"jwt"`
 	Seed  string `json:"seed"`
 }
 
-// File returns it as a .creds file.
-func (c Credential) File() ([]byte, error) { return jwt.FormatUserConfig(c.Token, []byte(c.Seed)) }
+// Credential makes a .creds file, by the keys in the directory of a hub.
+func (NATS) Credential(directory string, r job.Role, valid time.Duration) ([]byte, error) {
+	dir, err := safedir.Open(directory)
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	k, err := openKeys(dir, false)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fault.WithHint(fmt.Errorf("%s has no keys of a hub", dir.Path()), "start the hub once, or name its directory by --state")
+	}
+	if err != nil {
+		return nil, err
+	}
+	c, err := k.credential(r, valid)
+	if err != nil {
+		return nil, err
+	}
+	return jwt.FormatUserConfig(c.Token, []byte(c.Seed))
+}
 
 // credential makes a credential for a role, which is valid for a time.
-func (k keys) credential(r Role, valid time.Duration) (c Credential, err error) {
+func (k keys) credential(r job.Role, valid time.Duration) (c credential, err error) {
 	user, err := nkeys.CreateUser()
 	if err != nil {
 		return c, err
@@ -163,7 +156,7 @@ func (k keys) credential(r Role, valid time.Duration) (c Credential, err error) 
 		return c, err
 	}
 	claims := jwt.NewUserClaims(name)
-	claims.Name, claims.Expires, claims.Permissions = string(r), time.Now().Add(valid).Unix(), r.permissions()
+	claims.Name, claims.Expires, claims.Permissions = string(r), time.Now().Add(valid).Unix(), permissions(r)
 	c.Seed = string(seed)
 	c.Token, err = claims.Encode(k.account)
 	return c, err

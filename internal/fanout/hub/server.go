@@ -3,6 +3,7 @@ package hub
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -23,62 +24,119 @@ import (
 	"sshpace/internal/sys/tcp"
 )
 
-// Params are those of a hub.
-type Params struct {
-	Dir    string // of its state, 0700
-	Limits Limits
-	Log    func(text string) // gets lines about trouble, safe for a terminal; may be nil
-}
-
-// Server is a hub in this process.
+// Server is a hub in this process, or the streams of a cluster.
 type Server struct {
-	params Params
+	params job.Serving
 	dir    *safedir.Directory
 	keys   keys
-	socket *mux.Listener
-	server *server.Server
 	bus    *bus
-	pumps  sync.WaitGroup
+	doors  []net.Listener
+	work   sync.WaitGroup // of doors, and of watch
+	life   context.Context
+	end    context.CancelFunc
+
+	mu     sync.Mutex
+	server *server.Server
+	log    *serverLog
 }
 
 // socketName names the socket in the directory of a hub. It also keeps other hubs away.
 const socketName = "socket"
 
-// readyIn is how long a hub may take to read what it keeps.
-const readyIn = 5 * time.Minute
-
-// Serve starts a hub in this process.
-func Serve(ctx context.Context, p Params) (s *Server, err error) {
-	p.Limits.Bytes = cmp.Or(p.Limits.Bytes, DefaultLimits.Bytes)
-	p.Limits.Age = cmp.Or(p.Limits.Age, DefaultLimits.Age)
-	p.Limits.Replicas = cmp.Or(p.Limits.Replicas, DefaultLimits.Replicas)
-	s = &Server{params: p}
-	defer func() {
-		if err != nil {
-			s.Close()
-			s = nil
-		}
-	}()
-	if s.dir, err = safedir.Make(p.Dir); err != nil {
-		return s, err
+// Serve starts a hub in this process, or makes the streams on a cluster.
+func (NATS) Serve(ctx context.Context, p job.Serving) (job.Server, error) {
+	s, err := Serve(ctx, p)
+	if err != nil {
+		return nil, err
 	}
-	if s.socket, err = mux.Listen(filepath.Join(s.dir.Path(), socketName)); err != nil {
-		return s, socketError(err)
+	return s, nil
+}
+
+// Serve is NATS.Serve.
+func Serve(ctx context.Context, p job.Serving) (s *Server, err error) {
+	p.Limits.Bytes = cmp.Or(p.Limits.Bytes, job.DefaultLimits.Bytes)
+	p.Limits.Age = cmp.Or(p.Limits.Age, job.DefaultLimits.Age)
+	p.Limits.Replicas = cmp.Or(p.Limits.Replicas, job.DefaultLimits.Replicas)
+	s = &Server{params: p}
+	s.life, s.end = context.WithCancel(context.WithoutCancel(ctx))
+	if p.Cluster != nil {
+		err = s.useCluster(ctx)
+	} else {
+		err = s.open(ctx)
+	}
+	if err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// useCluster makes the streams on a cluster.
+func (s *Server) useCluster(ctx context.Context) (err error) {
+	if s.bus, err = dial(ctx, *s.params.Cluster, nil); err != nil {
+		return err
+	}
+	return s.bus.prepare(ctx, s.params.Limits, false)
+}
+
+// open opens the directory, starts the server and lets users in.
+func (s *Server) open(ctx context.Context) (err error) {
+	if s.dir, err = safedir.Make(s.params.Dir); err != nil {
+		return fault.WithHint(err, "name a directory of your own by --state")
+	}
+	socket, err := mux.Listen(filepath.Join(s.dir.Path(), socketName))
+	if err != nil {
+		return socketError(err)
+	}
+	s.doors = append(s.doors, socket)
+	if err := s.listen(); err != nil {
+		return err
 	}
 	if s.keys, err = openKeys(s.dir, true); err != nil {
-		return s, err
+		return err
 	}
-	if err = s.start(); err != nil {
-		return s, err
+	if err = s.start(ctx); err != nil {
+		return err
 	}
-	if s.bus, err = dial(ctx, s.inProcess(itself)); err != nil {
-		return s, err
+	if s.bus, err = s.connect(ctx, itself); err != nil {
+		return err
 	}
-	if err = s.bus.prepare(ctx, p.Limits); err != nil {
-		return s, err
+	if err = s.bus.prepare(ctx, s.params.Limits, false); err != nil {
+		return err
 	}
-	s.pumps.Go(s.accept)
-	return s, nil
+	s.work.Go(s.watch)
+	for _, door := range s.doors {
+		s.work.Go(func() { s.accept(door) })
+	}
+	return nil
+}
+
+// listen opens the port.
+func (s *Server) listen() error {
+	p := s.params
+	if p.Listen == "" {
+		return nil
+	}
+	var config *tls.Config
+	switch {
+	case p.Certificate != "":
+		pair, err := tls.LoadX509KeyPair(p.Certificate, p.Key)
+		if err != nil {
+			return err
+		}
+		config = &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{pair}}
+	case !loopback(p.Listen):
+		return fault.Usage("give --tls-cert and --tls-key, or let others come through ssh: --hub ssh://HOST", "%s is open to other machines", p.Listen)
+	}
+	l, err := net.Listen("tcp", p.Listen)
+	if err != nil {
+		return fault.WithHint(err, "choose another address for --listen")
+	}
+	if config != nil {
+		l = tls.NewListener(l, config)
+	}
+	s.doors = append(s.doors, l)
+	return nil
 }
 
 // socketError returns an error of a socket in words about a hub.
@@ -88,56 +146,46 @@ func socketError(err error) error {
 	case errors.Is(err, mux.ErrLives):
 		return fault.WithHint(errors.New("a hub runs with this directory already"), "end that one first, or name another directory by --state")
 	case errors.As(err, &at):
-		return fmt.Errorf("the hub's socket %s %s", at.Path, at.Text)
+		return fault.WithHint(fmt.Errorf("the hub's socket %s %s", at.Path, at.Text), "name another directory by --state")
 	}
 	return err
 }
 
-// accept serves the connections to the socket.
-func (s *Server) accept() {
-	for conn := range tcp.Accepted(s.socket) {
-		s.pumps.Go(func() {
-			if mux.CheckOwner(s.socket.Path, conn.(*net.UnixConn)) == nil {
-				s.pump(conn)
-			}
-			conn.Close()
-		})
-	}
-}
-
-// pump serves a connection.
-func (s *Server) pump(conn net.Conn) {
-	inside, err := s.server.InProcessConn()
-	if err != nil {
-		return
-	}
-	go func() {
-		_, _ = io.Copy(inside, conn)
-		inside.Close()
-	}()
-	_, _ = io.Copy(conn, inside)
-}
+// readyIn is how long a hub may take to read what it keeps.
+const readyIn = 10 * time.Minute
 
 // start starts the server of NATS.
-func (s *Server) start() error {
+func (s *Server) start(ctx context.Context) error {
 	o := &server.Options{
 		ServerName: "sshpace", DontListen: true, NoSigs: true, DisableJetStreamBanner: true,
 		JetStream: true, StoreDir: filepath.Join(s.dir.Path(), "jetstream"), SyncAlways: true,
+		PingInterval: pingEvery, MaxPingsOut: 2,
 		// The limits are those of the streams.
 		JetStreamMaxStore: math.MaxInt64 / 2, JetStreamMaxMemory: 256 << 20,
 	}
 	if err := s.keys.trust(o); err != nil {
 		return err
 	}
-	var err error
-	if s.server, err = server.NewServer(o); err != nil {
+	made, err := server.NewServer(o)
+	if err != nil {
 		return err
 	}
-	log := serverLog{log: s.params.Log}
-	s.server.SetLoggerV2(log, false, false, false)
-	s.server.Start()
-	if !s.server.ReadyForConnections(readyIn) {
-		return errors.New("the hub does not get ready")
+	log := &serverLog{log: s.params.Log}
+	made.SetLoggerV2(log, false, false, false)
+	made.Start()
+	s.mu.Lock()
+	s.server, s.log = made, log
+	s.mu.Unlock()
+	for deadline := time.Now().Add(readyIn); !made.ReadyForConnections(100 * time.Millisecond); {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if time.Now().After(deadline) || !made.Running() {
+			return cmp.Or(log.last(), errors.New("the hub does not get ready"))
+		}
+	}
+	if !made.JetStreamEnabled() {
+		return cmp.Or(log.last(), errors.New("the hub cannot keep anything"))
 	}
 	return nil
 }
@@ -178,51 +226,96 @@ func (k keys) trust(o *server.Options) error {
 // then, and connects again.
 const sessionTime = 24 * time.Hour
 
-// inProcess returns how this process reaches its own hub.
-func (s *Server) inProcess(r Role) Address {
-	return Address{Role: r, open: func(context.Context) (net.Conn, Credential, error) {
-		c, err := s.keys.credential(r, sessionTime)
-		if err != nil {
-			return nil, c, err
-		}
-		conn, err := s.server.InProcessConn()
-		return conn, c, err
-	}}
+// inside opens a connection in this process.
+func (s *Server) inside() (net.Conn, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.server.InProcessConn()
 }
 
-// Bus returns a connection to the hub.
-func (s *Server) Bus(ctx context.Context, r Role) (job.Bus, error) { return dial(ctx, s.inProcess(r)) }
+// connect returns a connection of this process.
+func (s *Server) connect(ctx context.Context, r job.Role) (*bus, error) {
+	return dial(ctx, job.Address{Role: r}, func(context.Context) (conn net.Conn, c credential, err error) {
+		if c, err = s.keys.credential(r, sessionTime); err == nil {
+			conn, err = s.inside()
+		}
+		return conn, c, err
+	})
+}
+
+// Bus returns a connection to the hub. That to a cluster is the one of the hub itself.
+func (s *Server) Bus(ctx context.Context, r job.Role) (job.Bus, error) {
+	if s.params.Cluster != nil {
+		return dial(ctx, *s.params.Cluster, nil)
+	}
+	return s.connect(ctx, r)
+}
+
+// accept lets users in by a door until that is closed.
+func (s *Server) accept(door net.Listener) {
+	for conn := range tcp.Accepted(door) {
+		s.work.Go(func() {
+			defer conn.Close()
+			if local, is := conn.(*net.UnixConn); is && mux.CheckOwner(s.dir.Path(), local) != nil {
+				return
+			}
+			if err := s.pump(conn); err != nil {
+				s.say("the connection of a user was ended: %v", err)
+			}
+		})
+	}
+}
+
+// pump serves a connection. The error says what was refused.
+func (s *Server) pump(conn net.Conn) (err error) {
+	inside, err := s.inside()
+	if err != nil {
+		return nil // the hub ends
+	}
+	var sending sync.WaitGroup
+	sending.Go(func() {
+		if e := filter(inside, conn); errors.Is(e, errRefused) {
+			err = e
+		}
+		inside.Close()
+		conn.Close()
+	})
+	_, _ = io.Copy(conn, inside)
+	conn.Close()
+	inside.Close()
+	sending.Wait()
+	return err
+}
 
 // Close ends the hub.
 func (s *Server) Close() {
-	if s.socket != nil {
-		s.socket.Close()
+	s.end()
+	for _, door := range s.doors {
+		door.Close()
 	}
 	if s.bus != nil {
 		s.bus.Close()
 	}
-	if s.server != nil {
-		s.server.Shutdown()
-		s.server.WaitForShutdown()
-	}
-	s.pumps.Wait()
+	s.stop()
+	s.work.Wait()
 	if s.dir != nil {
 		s.dir.Close()
 	}
 }
 
-// serverLog passes on what the server of NATS says of trouble.
-type serverLog struct{ log func(string) }
-
-func (l serverLog) say(format string, v []any) {
-	if l.log != nil {
-		l.log(termsafe.Line(fmt.Sprintf(format, v...)))
+// stop ends the server of NATS.
+func (s *Server) stop() {
+	s.mu.Lock()
+	running := s.server
+	s.mu.Unlock()
+	if running != nil {
+		running.Shutdown()
+		running.WaitForShutdown()
 	}
 }
 
-func (l serverLog) Warnf(format string, v ...any)  { l.say(format, v) }
-func (l serverLog) Errorf(format string, v ...any) { l.say(format, v) }
-func (l serverLog) Fatalf(format string, v ...any) { l.say(format, v) }
-func (serverLog) Noticef(string, ...any)           {}
-func (serverLog) Debugf(string, ...any)            {}
-func (serverLog) Tracef(string, ...any)            {}
+func (s *Server) say(format string, v ...any) {
+	if s.params.Log != nil {
+		s.params.Log(termsafe.Line(fmt.Sprintf(format, v...)))
+	}
+}

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"sshpace/internal/fanout/job"
 )
 
 // The streams of a hub.
@@ -25,16 +27,6 @@ func stream(subject string) string {
 	return streamOf[kind]
 }
 
-// Limits bound what a hub keeps.
-type Limits struct {
-	Bytes    int64         // of all events; an eighth of it for jobs
-	Age      time.Duration // of entries
-	Replicas int           // of a cluster
-}
-
-// DefaultLimits are those of a hub that nobody told otherwise.
-var DefaultLimits = Limits{Bytes: 4 << 30, Age: 7 * 24 * time.Hour, Replicas: 1}
-
 // window is how long a hub remembers the ids of entries.
 const window = 2 * time.Minute
 
@@ -43,10 +35,10 @@ const aliveAge = 3 * time.Minute
 
 // configs returns the streams. What is full refuses new entries and never drops old ones. A job's
 // part, a stop and a batch are kept once.
-func (l Limits) configs() []jetstream.StreamConfig {
+func configs(l job.Limits) []jetstream.StreamConfig {
 	all := []jetstream.StreamConfig{
 		{Name: jobs, Subjects: []string{"job.>", "stop.>"}, MaxMsgsPerSubject: 1, DiscardNewPerSubject: true, MaxBytes: l.Bytes / 8},
-		{Name: batches, Subjects: []string{"batch.>"}, Retention: jetstream.WorkQueuePolicy, MaxMsgsPerSubject: 1, DiscardNewPerSubject: true, MaxBytes: l.Bytes / 64},
+		{Name: batches, Subjects: []string{"batch.>"}, Retention: jetstream.WorkQueuePolicy, MaxMsgsPerSubject: 1, DiscardNewPerSubject: true, MaxBytes: l.Bytes / 8},
 		{Name: events, Subjects: []string{"event.>"}, MaxBytes: l.Bytes},
 		{Name: alive, Subjects: []string{"alive.>"}, MaxMsgsPerSubject: 1, Storage: jetstream.MemoryStorage, MaxBytes: 64 << 20},
 	}
@@ -61,9 +53,13 @@ func (l Limits) configs() []jetstream.StreamConfig {
 	return all
 }
 
-// prepare makes the streams of a hub, or gives those that it has other limits.
-func (b *bus) prepare(ctx context.Context, l Limits) error {
-	for _, config := range l.configs() {
+// prepare makes the streams of a hub, or gives those that it has other limits. full lets none of
+// them grow on disk.
+func (b *bus) prepare(ctx context.Context, l job.Limits, full bool) error {
+	for _, config := range configs(l) {
+		if full && config.Storage == jetstream.FileStorage {
+			config.MaxBytes = 1
+		}
 		if err := b.do(ctx, config.Name, func(ctx context.Context) error {
 			_, err := b.js.CreateOrUpdateStream(ctx, config)
 			return err
