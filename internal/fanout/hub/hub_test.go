@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -267,7 +268,9 @@ func TestHubIsKilled(t *testing.T) {
 	}
 	writer, reader := open(Work("web")), open(Client)
 	const n = 300
-	go func() {
+	var writing sync.WaitGroup
+	defer writing.Wait()
+	writing.Go(func() {
 		var after uint64
 		for i := range n {
 			seq, err := writer.Append(t.Context(), job.Entry{Subject: event, Data: []byte(fmt.Sprint(i))}, after, fmt.Sprint("w/", i))
@@ -277,7 +280,7 @@ func TestHubIsKilled(t *testing.T) {
 			}
 			after = seq
 		}
-	}()
+	})
 	kills := 0
 	i := 0
 	for e, err := range reader.Follow(soon(t), event, job.FollowOptions{}) {
