@@ -8,8 +8,8 @@ import (
 	"sshpace/internal/base/sched"
 )
 
-// The room on a disk is looked at every lookEvery. The hub keeps nothing more when less than reserve
-// is free, or an eighth of a small disk: the server gives up what it could not write.
+// The room on a disk is looked at every lookEvery. The hub keeps nothing more when less than
+// reserve is free, or an eighth of a small disk: the server gives up a stream that it cannot write.
 const (
 	lookEvery = 100 * time.Millisecond
 	reserve   = 64 << 20

@@ -57,13 +57,13 @@ func (r Role) Check() error {
 // Address is a hub, and who is there. One of Dir, Open and URL is set.
 type Address struct {
 	Role Role
-	// Away is called once when the hub is away, with the reason, and once when it is back, with nil.
+	// Away is called once when the hub is away, with the reason, and once when it is back.
 	Away func(err error)
 
 	Dir     string                                  // of the hub of this machine
 	Open    func(context.Context) (net.Conn, error) // makes a connection to a Connect
 	URL     string                                  // tls://HOST:PORT, and nats:// on this machine
-	Cluster bool                                    // URL is that of a cluster of NATS, as it knows URLs
+	Cluster bool                                    // of NATS: its own library dials URL
 
 	Credential string // file, with URL
 	Roots      string // file of certificates that vouch for the hub's, "" for those of the system
