@@ -148,6 +148,7 @@ func groups() []group {
 			{"run", newRunCommand},
 			{"copy", newCopyCommand},
 			{"fetch", newFetchCommand},
+			{"jobs", newJobsCommand},
 			{"hosts", newHostsCommand},
 			{"keep", newKeepCommand},
 			{"shell", newShellCommand},

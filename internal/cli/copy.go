@@ -37,6 +37,7 @@ type copyFlags struct {
 func (f *copyFlags) registerAll(flags *pflag.FlagSet) {
 	f.runFlags.register(flags)
 	f.secrets.register(flags)
+	f.registerDetach(flags)
 	flags.Lookup("sudo").Usage = "write or read files as this user by sudo, whose password is asked for once, when the first host wants one, or comes from --password-command"
 	f.view.Files = true
 	flags.Var(&f.rate, "rate", "bytes per second of all hosts together, such as 10M or 10MB/s; 0 = no limit")
@@ -118,9 +119,9 @@ func (m *fileMode) Set(text string) error {
 func newCopyCommand(sys System) *cobra.Command {
 	f, how, up := copyFlags{}, placing{}, copy.Upload{}
 	cmd := page("copy", &cobra.Command{
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: f.detached(sys, func(cmd *cobra.Command, args []string) error {
 			return f.copy(cmd.Context(), sys, cmd.Flags(), args, &how, up)
-		},
+		}),
 	})
 	f.registerAll(cmd.Flags())
 	how.register(cmd.Flags())
@@ -187,9 +188,9 @@ func newFetchCommand(sys System) *cobra.Command {
 	f := copyFlags{}
 	maxSize := byteLimit(10 << 30)
 	cmd := page("fetch", &cobra.Command{
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: f.detached(sys, func(cmd *cobra.Command, args []string) error {
 			return f.fetch(cmd.Context(), sys, cmd.Flags(), args, int64(maxSize))
-		},
+		}),
 	})
 	f.registerAll(cmd.Flags())
 	completeSets(cmd, sys, &f.connection)

@@ -31,6 +31,8 @@ var exclusions = [][]string{
 	{"full", "only"},
 	{"per-host", "script", "expand"},
 	{"every", "canary", "batch", "then-confirm", "wait-for-reboot", "dry-run"},
+	{"detach", "every", "list", "dry-run", "no-record", "history"},
+	{"stop", "rerun", "json"},
 	{"tty", "script", "stdin", "sudo"},
 	{"delete", "no-verify"},
 	{"for", "list", "stop", "refresh", "log", "ssh-config"},

@@ -6,12 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"sshpace/internal/base/fault"
 	"sshpace/internal/base/host"
 	"sshpace/internal/bench/helper"
 	"sshpace/internal/fanout"
@@ -39,9 +37,6 @@ type keepFlags struct {
 	refresh                       bool
 }
 
-// startedFlag marks the process that stays in the background.
-const startedFlag = "started"
-
 func newKeepCommand(sys System) *cobra.Command {
 	f := keepFlags{view: output.View{Color: "auto"}}
 	cmd := f.command(sys, "keep", "login", f.run)
@@ -62,8 +57,7 @@ func newKeepCommand(sys System) *cobra.Command {
 	flags.BoolVar(&f.json, "json", false, "print JSON: one object of all that is kept with --list, otherwise one a line")
 	flags.BoolVarP(&f.view.Quiet, "quiet", "q", false, "no progress and no summary")
 	flags.BoolVarP(&f.view.Verbose, "verbose", "v", false, "report how long each phase took on each host")
-	flags.BoolVar(&f.started, startedFlag, false, "")
-	_ = flags.MarkHidden(startedFlag)
+	registerStarted(flags, &f.started)
 	return cmd
 }
 
@@ -91,10 +85,7 @@ func (f *keepFlags) run(ctx context.Context, sys System) error {
 		defer stop()
 		return interrupted(drain, ignoreCancel(f.hold(drain, hard, sys, dir)))
 	}
-	drain, _, stop := interruptsSaying(ctx, sys, "")
-	defer stop()
-	exit, err := proc.Start(drain, slices.Insert(slices.Clone(os.Args), 2, "--"+startedFlag))
-	return interrupted(drain, cmp.Or(err, fault.Exit(exit)))
+	return background(ctx, sys, os.Args[1], os.Args[2:]...)
 }
 
 // hold logs in to the hosts, and holds the connections until drain ends.
@@ -140,7 +131,7 @@ func (f *keepFlags) hold(drain, hard context.Context, sys System, dir string) er
 	end := output.Ending{Summary: summary, Err: err}.Verdict()
 	if f.started && err == nil && drain.Err() == nil && k.Holds() {
 		asker.Use(nil)
-		err = started.Leave(conclude(sys.Stderr, end))
+		err = cmp.Or(os.Chdir("/"), started.Leave(conclude(sys.Stderr, end)))
 	}
 	if err != nil {
 		return err

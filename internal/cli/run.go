@@ -67,6 +67,8 @@ type runFlags struct {
 	dryRun         bool
 	tty            bool
 	reboot         bool
+	detach         bool
+	started        bool // of detach: this is the process that stays
 
 	dialogue func(hosts int) fleet.Dialogue // held with SFTP servers instead of running a command
 }
@@ -86,6 +88,11 @@ func (f *runFlags) register(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.acceptNew, "accept-new", false, "trust and record keys of hosts that are not in known_hosts yet")
 	flags.BoolVar(&f.noRecord, "no-record", false, "do not record this run in the history")
 	flags.BoolVar(&f.list, "list", false, "print the hosts and do nothing")
+	f.registerLook(flags)
+}
+
+// registerLook defines the flags about what is shown besides the hosts.
+func (f *runFlags) registerLook(flags *pflag.FlagSet) {
 	flags.BoolVarP(&f.view.Verbose, "verbose", "v", false, "report how long each phase took on each host")
 	flags.BoolVarP(&f.view.Quiet, "quiet", "q", false, "no progress and no summary")
 }
@@ -94,15 +101,19 @@ func (f *runFlags) register(flags *pflag.FlagSet) {
 func (f *runFlags) registerOutput(flags *pflag.FlagSet) {
 	flags.Var(&f.maxOutput, "max-output", "limit of each host's output; a command that sends more is ended; 0 = no limit")
 	flags.Var(&f.keepOutput, "keep-output", "output to keep in the history, of all hosts together; run --history ID shows it (default none)")
+	f.registerMaxRC(flags)
+}
+
+func (f *runFlags) registerMaxRC(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.maxrc, "maxrc", false, "exit with the largest exit status of all hosts, 255 for those without one")
 }
 
 func newRunCommand(sys System) *cobra.Command {
 	f := runFlags{maxOutput: fanout.DefaultMaxOutput}
 	cmd := page("run", &cobra.Command{
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: f.detached(sys, func(cmd *cobra.Command, args []string) error {
 			return runRun(cmd.Context(), sys, &f, cmd.Flags(), args)
-		},
+		}),
 	})
 	flags := cmd.Flags()
 	flags.SetInterspersed(false) // words after the command's first one belong to the command
@@ -110,6 +121,7 @@ func newRunCommand(sys System) *cobra.Command {
 	completeSets(cmd, sys, &f.connection)
 	f.secrets.register(flags)
 	f.registerOutput(flags)
+	f.registerDetach(flags)
 	flags.BoolVar(&f.stdin, "stdin", false, "read standard input once and send it to every host")
 	flags.StringVar(&f.script, "script", "", "run this local script on the hosts; COMMAND is its arguments")
 	flags.BoolVar(&f.perHost, "per-host", false, "replace %h in COMMAND with the name of each host, and %% with %")
@@ -135,6 +147,8 @@ func (f *runFlags) check() error {
 		return usageError("use auto, native or openssh", "--engine %q", f.engine)
 	case f.secrets.ForLogin() && reach.Engine(f.engine) == reach.OpenSSH:
 		return usageError("leave --engine out: ssh itself is never given a password", "--ask-pass and --engine openssh exclude each other")
+	case f.detach && f.pace.ThenConfirm && !f.pace.yes:
+		return usageError("add -y, or leave it out", "after --detach nobody is asked, as --then-confirm would")
 	case f.count > 0 && f.every == 0:
 		return usageError("such as --every 10s --count 6", "--count is for --every")
 	case f.stdin && f.selection.ReadsStdin():
@@ -380,6 +394,7 @@ func (t *task) run(ctx context.Context, sys System, f *runFlags) error {
 	if err := output.Confirm(drain, f.pace.limit(sys.Getenv), t.command.Text, t.hosts); err != nil {
 		return interrupted(drain, ignoreCancel(err))
 	}
+	f.secrets.Ahead = f.detach
 	executor, err := t.shells, error(nil)
 	if executor == nil {
 		executor, err = f.secrets.Over(drain, sys.screen(), t.reach)
@@ -398,6 +413,11 @@ func (t *task) run(ctx context.Context, sys System, f *runFlags) error {
 	f.view.drain = drain
 	f.view.Confirm, f.view.Naming = f.pace.question(drain, sys.screen()), t.reach.Naming
 	t.reach.Warm(drain, t.hosts)
+	if f.detach {
+		if err := t.readInput(drain); err != nil {
+			return interrupted(drain, ignoreCancel(err))
+		}
+	}
 	params := fanout.Params{
 		Pace:   f.pace.Pace,
 		Fanout: f.fanout, CommandTimeout: timeout, Drain: drain, ReservedFDs: f.view.FDs(),
@@ -437,9 +457,16 @@ func (t *task) once(hard context.Context, sys System, f *runFlags, p fanout.Para
 	if err != nil {
 		return fleet.Summary{}, err
 	}
-	recorder := history.Keep(t.store, t.how, sys.Stderr)
+	recorder, err := history.Keep(t.store, t.how, sys.Stderr)
+	if err != nil {
+		return fleet.Summary{}, err
+	}
 	p.ID = recorder.ID
-	summary, err := fanout.Run(hard, p, t.hosts, t.command, executor, recorder.Beside(append(output.Tee{sink}, t.beside...)))
+	all := recorder.Beside(append(output.Tee{sink}, t.beside...))
+	if f.detach {
+		all = output.Tee{all, &leaving{sys: sys, drain: p.Drain, record: recorder, quiet: f.view.Quiet}}
+	}
+	summary, err := fanout.Run(hard, p, t.hosts, t.command, executor, all)
 	if lost := recorder.Close(); lost != nil {
 		fmt.Fprintf(sys.Stderr, "sshpace: warning: the record of this run is incomplete: %s\n", oneLine(lost.Error()))
 	}

@@ -1,10 +1,12 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -92,6 +94,13 @@ var (
 // how returns the data that a repetition needs, for the record.
 func (f *runFlags) how(flags *pflag.FlagSet, args []string) (output.How, error) {
 	h := output.How{Files: f.view.Files, Stdin: f.stdin, Flags: history.Kept(given(flags, slices.Concat(ofConnection, ofCommand))), Repeats: f.repeats, Kept: int64(f.keepOutput)}
+	if f.detach {
+		machine, err := os.Hostname()
+		if err != nil {
+			return h, err
+		}
+		h.Detached = &output.Process{PID: os.Getpid(), Machine: machine}
+	}
 	h.Unkept, _ = history.WithoutSecrets(f.connection.Settings)
 	if f.script == "" {
 		return h, nil
@@ -122,9 +131,14 @@ type listingFlags struct {
 
 func (f *listingFlags) register(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.history, "history", false, "list earlier runs; with words, only those that have them in their command or hosts; with an ID, that run in full, in any view")
-	flags.Var(&f.since, "since", "with --history: only runs since then, such as 2h, 3d or 2026-11-20")
-	flags.IntVar(&f.limit, "limit", 0, "with --history: at most this many `RUNS` (default: 20 on a terminal, otherwise all; -1: all)")
+	f.registerLimits(flags, "with --history: ")
 	flags.BoolVar(&f.follow, "follow", false, "with --history: show the last run, or the one with an ID, in any view, until it ends")
+}
+
+// registerLimits defines the flags of a list of runs; when says where they count.
+func (f *listingFlags) registerLimits(flags *pflag.FlagSet, when string) {
+	flags.Var(&f.since, "since", when+"only runs since then, such as 2h, 3d or 2026-11-20")
+	flags.IntVar(&f.limit, "limit", 0, when+"at most this many `RUNS` (default: 20 on a terminal, otherwise all; -1: all)")
 }
 
 // views are the flags for other views than the folded one.
@@ -150,16 +164,25 @@ func (f *runFlags) follow(ctx context.Context, sys System, store *history.Store,
 	if len(names) > 1 {
 		return usageError("give the ID of one run, or nothing for the last one", "--follow shows one run")
 	}
+	rec, err := store.Run(cmp.Or(strings.Join(names, ""), "last"))
+	if err != nil {
+		return err
+	}
+	return f.followRun(ctx, sys, store, rec)
+}
+
+// followRun shows a run until it ends, and ends as it does.
+func (f *runFlags) followRun(ctx context.Context, sys System, store *history.Store, rec *history.Record) error {
 	drain, _, stop := interruptsSaying(ctx, sys, "the run continues without this view")
 	defer stop()
-	summary, err := store.Follow(drain, strings.Join(names, ""), func(rec *history.Record, s fleet.Start) (fleet.Sink, error) {
+	summary, err := store.Follow(drain, rec, func(rec *history.Record, s fleet.Start) (fleet.Sink, error) {
 		f.view.drain, f.view.Files = drain, rec.How.Files
 		return f.view.sink(sys.views(), s.Hosts)
 	})
 	if drain.Err() != nil {
 		return interrupted(drain, ignoreCancel(err))
 	}
-	return output.Ending{Summary: summary, Err: err, Recorded: true, Files: f.view.Files, MaxRC: f.maxrc}.Verdict()
+	return output.Ending{Summary: summary, Err: err, Recorded: true, Run: rec.ID, Files: f.view.Files, MaxRC: f.maxrc}.Verdict()
 }
 
 // moment is a time of the past as people write it: an age, or a local date.

@@ -104,6 +104,9 @@ func Run(ctx context.Context, p Params, hosts []host.Host, cmd fleet.Command, ex
 	if err == nil {
 		r.all(ctx, hosts)
 		err = cmp.Or(r.sinkErr, context.Cause(ctx))
+		if cause := context.Cause(soft); errors.Is(cause, fleet.ErrInterrupted) {
+			r.summary.Stopped = cmp.Or(r.summary.Stopped, cause.Error())
+		}
 	}
 	r.summary.Elapsed = time.Since(start)
 	end := sink.End(r.summary)

@@ -285,7 +285,8 @@ type Summary struct {
 
 	Stopped string // why the rest was not started, "" if there was no reason to stop
 
-	MaxExit int // largest exit code seen; 255 for a host without one
+	MaxExit int   // largest exit code seen; 255 for a host without one
+	Unkept  int64 // bytes of output for which a record had no room
 	Elapsed time.Duration
 }
 

@@ -15,6 +15,7 @@ type Secrets struct {
 	User    string    // the account; "" for the login's own
 	Ask     bool      // for the password of the hosts, or the passphrase of a key
 	Command string    // prints a password
+	Ahead   bool      // the password of sudo is asked for at once: later nobody is there
 	login   *Password // of the hosts, once it was asked for; nil if none is wanted
 }
 
@@ -46,7 +47,7 @@ func (s *Secrets) Over(ctx context.Context, people *terminal.Screen, ex fleet.Ex
 	switch {
 	case s.User == "" && !s.ForLogin():
 		return ex, nil
-	case s.User != "" && !s.ForLogin() && s.Command == "":
+	case s.User != "" && !s.ForLogin() && s.Command == "" && !s.Ahead:
 		ask := func(ctx context.Context) (text string, err error) {
 			people.Aside(func() { text, err = s.ask(ctx, people) })
 			return text, err

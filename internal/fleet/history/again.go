@@ -1,12 +1,14 @@
 package history
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"io"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"sshpace/internal/base/fault"
 	"sshpace/internal/base/shell"
@@ -16,15 +18,19 @@ import (
 	"sshpace/internal/sys/file"
 )
 
-// Again returns the last run with those of its hosts that are in sets, such as failed,unreachable.
-// Hosts of which nobody knows whether the command ran are left out unless they are requested; notes
+// Again returns the last run with those of its hosts that are in sets, such as failed,unreachable,
+// or another run, as in ID:failed. Hosts of which nobody knows whether the command ran are left out unless they are requested; notes
 // reports that, and if there are none at all.
 func (s *Store) Again(sets string, notes io.Writer) (*Record, []string, error) {
-	last, err := s.last()
+	of, list := "", sets
+	if at := strings.LastIndex(sets, ":") + 1; at > 0 {
+		of, list = sets[:at], sets[at:]
+	}
+	last, err := s.run(cmp.Or(strings.TrimSuffix(of, ":"), "last"), s.ids)
 	if err != nil {
 		return nil, nil, &fault.Error{Err: err, Hint: "--rerun needs a run that was recorded; see sshpace run --history", Code: fault.Misuse}
 	}
-	hosts, err := last.hostsOf(sets)
+	hosts, err := last.hostsOf(list)
 	if err != nil {
 		return nil, nil, &fault.Error{Err: err, Hint: useSets(), Code: fault.Misuse}
 	}
@@ -35,10 +41,14 @@ func (s *Store) Again(sets string, notes io.Writer) (*Record, []string, error) {
 		others := ""
 		for _, set := range []string{"failed", "unreachable", "unfinished", "not-started"} {
 			if left, _ := last.hostsOf(set); len(left) > 0 {
-				others += fmt.Sprintf("; %d %s: --rerun %s", len(left), set, set)
+				others += fmt.Sprintf("; %d %s: --rerun %s%s", len(left), set, of, set)
 			}
 		}
-		fmt.Fprintf(notes, "sshpace: the last run, %s, has no %s hosts%s\n", termsafe.Line(last.ID), sets, others)
+		which := "the last run, " + last.ID + ","
+		if of != "" {
+			which = "run " + last.ID
+		}
+		fmt.Fprintf(notes, "sshpace: %s has no %s hosts%s\n", termsafe.Line(which), list, others)
 	}
 	return last, hosts, nil
 }
@@ -50,7 +60,7 @@ func (rec *Record) Task(sets string, stdin bool) (args []string, script string, 
 	sent := rec.How.Script
 	switch {
 	case rec.How.Files:
-		return nil, "", fault.Usage("repeat it with -w @last:"+sets, "run %s was %s, which is not a command for hosts", rec.ID, rec.Command)
+		return nil, "", fault.Usage("repeat it with -w @"+rec.ID+":"+sets[strings.LastIndex(sets, ":")+1:], "run %s was %s, which is not a command for hosts", rec.ID, rec.Command)
 	case rec.How.Shell:
 		return nil, "", fault.Usage("give the command: sshpace run --rerun "+shell.Word(sets)+" -- COMMAND",
 			"run %s was a line of a shell, which may depend on the lines before it", rec.ID)
@@ -60,7 +70,7 @@ func (rec *Record) Task(sets string, stdin bool) (args []string, script string, 
 	case sent != nil:
 		now, err := ScriptOf(sent.Path, sent.Args)
 		if err != nil {
-			return nil, "", &fault.Error{Err: err, Hint: "the last run sent this script; name one with --script", Code: fault.Misuse}
+			return nil, "", &fault.Error{Err: err, Hint: "the run sent this script; name one with --script", Code: fault.Misuse}
 		}
 		if now.SHA256 != sent.SHA256 {
 			return nil, "", fault.Usage("to send it as it is now, name it with --script "+shell.Word(sent.Path),

@@ -1,7 +1,6 @@
 package history
 
 import (
-	"cmp"
 	"context"
 	"errors"
 
@@ -11,22 +10,18 @@ import (
 	"sshpace/internal/sys/journal"
 )
 
-// Follow replays a recorded run, the last one if name is "", and continues until that run ends or
-// ctx does. view makes the sink that shows it. A run that was killed is an error.
-func (s *Store) Follow(ctx context.Context, name string, view View) (fleet.Summary, error) {
-	rec, err := s.run(cmp.Or(name, "last"))
-	if err != nil {
-		return fleet.Summary{}, fault.Usage("sshpace run --history lists the runs", "%s", err)
-	}
+// Follow replays a recorded run, and continues until that run ends or ctx does. view makes the sink
+// that shows it. A run that was killed is an error.
+func (s *Store) Follow(ctx context.Context, rec *Record, view View) (fleet.Summary, error) {
 	f, err := s.open(rec.ID)
 	if err != nil {
 		return fleet.Summary{}, err
 	}
 	defer f.Close()
-	sink := &followed{view: func(start fleet.Start) (fleet.Sink, error) { return view(rec, start) }}
+	sink := rec.shownBy(view)
 	_, err = output.Replay(journal.Follow(ctx, f), sink)
 	if !sink.over && err == nil {
-		err = &fault.Error{What: "run " + rec.ID + " was killed", Hint: "to list the hosts with a connection at that moment: sshpace run --list -w @" + rec.ID + ":unfinished"}
+		err = &fault.Error{What: "run " + rec.ID + " was killed", Hint: "on the hosts with a connection at that moment, again: sshpace run --rerun " + rec.ID + ":unfinished; without it: --list -w @" + rec.ID + ":unfinished"}
 	}
 	if !sink.over && sink.Sink != nil {
 		err = errors.Join(sink.End(sink.so), err)

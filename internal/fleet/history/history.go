@@ -46,11 +46,12 @@ func New(dir string) *Store { return &Store{journal.Directory(dir), map[string]s
 // methods never fail: a failing record must not end the run. Close returns the error.
 type Recorder struct {
 	fleet.Nothing
-	ID   string // of the run, sorts by time; "" where none is kept
-	file *os.File
-	sink *output.JSON
-	err  error
-	room int64 // bytes of output that may still be recorded
+	ID     string // of the run, sorts by time; "" where none is kept
+	file   *os.File
+	sink   *output.JSON
+	err    error
+	room   int64 // bytes of output that may still be recorded
+	unkept int64 // of output for which there was none
 
 	pruning  sync.WaitGroup
 	unpruned error // why older runs could not be removed
@@ -80,7 +81,9 @@ func (r *Recorder) Started(index int) error { return r.note(r.sink.Started(index
 
 // Output records output, as long as there is room for it.
 func (r *Recorder) Output(e fleet.Event) error {
-	if e.Data = e.Data[:min(int64(len(e.Data)), r.room)]; len(e.Data) == 0 {
+	kept := min(int64(len(e.Data)), r.room)
+	r.unkept += int64(len(e.Data)) - kept
+	if e.Data = e.Data[:kept]; kept == 0 {
 		return nil
 	}
 	r.room -= int64(len(e.Data))
@@ -93,7 +96,13 @@ func (r *Recorder) Done(res fleet.Result, so fleet.Summary) error {
 }
 
 // End records the end of the run.
-func (r *Recorder) End(so fleet.Summary) error { return r.note(r.sink.End(so)) }
+func (r *Recorder) End(so fleet.Summary) error {
+	so.Unkept = r.unkept
+	return r.note(r.sink.End(so))
+}
+
+// Err returns the first error so far.
+func (r *Recorder) Err() error { return r.err }
 
 // note keeps the first error.
 func (r *Recorder) note(err error) error {

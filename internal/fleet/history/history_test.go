@@ -84,7 +84,7 @@ func TestRecordAndSelect(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if rec.ID != id || !rec.Start.Equal(start) || rec.Command != "uptime" || !rec.Finished || rec.Elapsed != 5*time.Second {
+	if rec.ID != id || !rec.Start.Equal(start) || rec.Command != "uptime" || !rec.Finished || rec.Summary.Elapsed != 5*time.Second {
 		t.Errorf("record = %+v", rec)
 	}
 	want := map[string]string{
@@ -461,13 +461,13 @@ func TestReadableAfterKill(t *testing.T) {
 	}
 	cmd.Wait() // ended by our signal
 	ended := &closed{}
-	so, err := New(dir).Follow(t.Context(), "", ended.view)
-	if err == nil || !strings.HasSuffix(err.Error(), "was killed") || so.Total() < 1000 || ended.end != so {
-		t.Errorf("followed to %+v, %+v, %v", so, ended.end, err)
-	}
-	rec, err := New(dir).last()
+	rec, err := New(dir).Run("last")
 	if err != nil {
 		t.Fatal(err)
+	}
+	so, err := New(dir).Follow(t.Context(), rec, ended.view)
+	if err == nil || !strings.HasSuffix(err.Error(), "was killed") || so.Total() < 1000 || ended.end != so {
+		t.Errorf("followed to %+v, %+v, %v", so, ended.end, err)
 	}
 	failed, err := rec.hostsOf("failed")
 	if err != nil || rec.Finished || len(rec.Results) < 1000 || len(failed) < 500 {
@@ -513,8 +513,12 @@ func TestFollow(t *testing.T) {
 	}
 	r.Begin(fleet.Start{ID: r.ID, Time: time.Now(), Command: "true", Hosts: list})
 	seen, done := &closed{hosts: make(chan string)}, make(chan fleet.Summary)
+	rec, err := s.Run(r.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
 	go func() {
-		so, err := s.Follow(t.Context(), r.ID, seen.view)
+		so, err := s.Follow(t.Context(), rec, seen.view)
 		if err != nil {
 			t.Error(err)
 		}
@@ -536,7 +540,7 @@ func TestFollow(t *testing.T) {
 	stopped, stop := context.WithCancelCause(t.Context())
 	enough := errors.New("enough")
 	stop(enough)
-	if _, err := s.Follow(stopped, "last", (&closed{}).view); !errors.Is(err, enough) {
+	if _, err := s.Follow(stopped, rec, (&closed{}).view); !errors.Is(err, enough) {
 		t.Error(err)
 	}
 }

@@ -13,15 +13,18 @@ import (
 const keepRuns = 200
 
 // Keep begins the record of a run; a nil store keeps none. A history that cannot be written causes
-// a warning and does not stop the command.
-func Keep(s *Store, how output.How, warn io.Writer) *Recorder {
+// a warning and does not stop the command, unless that is detached: then nobody would see it.
+func Keep(s *Store, how output.How, warn io.Writer) (*Recorder, error) {
 	if s == nil {
-		return &Recorder{}
+		return &Recorder{}, nil
 	}
 	r, err := s.start(time.Now(), how)
-	if err != nil {
-		fmt.Fprintf(warn, "sshpace: warning: this run is not recorded: %s\n", termsafe.OneLine(err.Error()))
-		return &Recorder{}
+	switch {
+	case err == nil:
+		return r, nil
+	case how.Detached != nil:
+		return nil, err
 	}
-	return r
+	fmt.Fprintf(warn, "sshpace: warning: this run is not recorded: %s\n", termsafe.OneLine(err.Error()))
+	return &Recorder{}, nil
 }

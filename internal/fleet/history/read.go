@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"sshpace/internal/base/fault"
 	"sshpace/internal/base/host"
 	"sshpace/internal/fleet"
 	"sshpace/internal/fleet/hostset"
@@ -29,7 +30,8 @@ type Record struct {
 	Started  map[int]bool   // hosts that were started, by their index, as far as the record goes
 	Results  []fleet.Result // in the order in which hosts ended, each host at most once
 	Finished bool           // false for a run that still continues or was killed
-	Elapsed  time.Duration
+	Live     bool           // its process still lives
+	Summary  fleet.Summary  // of a finished run
 
 	settings map[string]string // settings of hosts, by their names in Hosts
 	before   *Record           // the run that this one repeats on some of its hosts; nil: none that is kept
@@ -39,11 +41,11 @@ type Record struct {
 var ErrNone = errors.New("there is no such run in the history")
 
 // last reads the newest run. Without any, the error is ErrNone.
-func (s *Store) last() (*Record, error) { return s.before(0) }
+func (s *Store) last() (*Record, error) { return s.before(0, s.ids) }
 
-// before reads the run before the n newest ones.
-func (s *Store) before(n int) (*Record, error) {
-	ids, err := s.ids()
+// before reads the run before the n newest ones of those that a function lists.
+func (s *Store) before(n int, list func() ([]string, error)) (*Record, error) {
+	ids, err := list()
 	if err != nil {
 		return nil, err
 	}
@@ -60,8 +62,10 @@ func (s *Store) Read(id string) (*Record, error) {
 		return nil, err
 	}
 	defer f.Close()
+	live := journal.Written(f) // before it is read: whoever is dead writes no more
 	rec, err := readRecord(f)
 	if err == nil {
+		rec.Live = live
 		maps.Copy(s.own, rec.settings)
 	}
 	if err == nil && rec.How.Repeats != "" && rec.How.Repeats < rec.ID {
@@ -106,7 +110,7 @@ func (s *Store) open(id string) (*os.File, error) {
 // damage is an error.
 func readRecord(r io.Reader) (*Record, error) {
 	rec := &Record{Started: map[int]bool{}, settings: map[string]string{}}
-	how, err := output.Replay(r, reading{rec: rec})
+	how, err := output.Outline(r, reading{rec: rec})
 	if err != nil {
 		return nil, fmt.Errorf("history: %w", err)
 	}
@@ -142,7 +146,7 @@ func (r reading) Done(res fleet.Result, _ fleet.Summary) error {
 }
 
 func (r reading) End(so fleet.Summary) error {
-	r.rec.Finished, r.rec.Elapsed = true, so.Elapsed
+	r.rec.Finished, r.rec.Summary = true, so
 	return nil
 }
 
@@ -246,7 +250,7 @@ var _ hostset.Groups = (*Store)(nil)
 // Group returns the hosts of a set of a run: it answers @last:failed, @last-1:failed for the run
 // before it, and so on, and @ID:failed with the ID of a run or its beginning.
 func (s *Store) Group(source, set string) ([]string, error) {
-	rec, err := s.run(source)
+	rec, err := s.run(source, s.ids)
 	if err != nil {
 		return nil, fmt.Errorf("@%s:%s: %w; write @last:SET, @last-1:SET or @ID:SET", source, set, err)
 	}
@@ -264,16 +268,43 @@ func (s *Store) Complete(h *host.Host) {
 	}
 }
 
-func (s *Store) run(name string) (*Record, error) {
+// Run returns the run with an ID, or the beginning of one, or one such as last and last-1.
+func (s *Store) Run(name string) (*Record, error) { return seen(s.run(name, s.ids)) }
+
+// Job is Run where last is the last detached run.
+func (s *Store) Job(name string) (*Record, error) { return seen(s.run(name, s.Jobs)) }
+
+func seen(rec *Record, err error) (*Record, error) {
+	if err != nil {
+		err = &fault.Error{Err: err, Hint: "sshpace run --history lists the runs", Code: fault.Misuse}
+	}
+	return rec, err
+}
+
+// Jobs lists the IDs of the detached runs, the newest first.
+func (s *Store) Jobs() ([]string, error) {
+	ids, err := s.ids()
+	return slices.DeleteFunc(ids, func(id string) bool {
+		f, err := s.open(id)
+		if err != nil {
+			return true
+		}
+		defer f.Close()
+		how, err := output.Head(f)
+		return err != nil || how.Detached == nil
+	}), err
+}
+
+func (s *Store) run(name string, list func() ([]string, error)) (*Record, error) {
 	if name == "last" {
-		return s.last()
+		return s.before(0, list)
 	}
 	if back, ok := strings.CutPrefix(name, "last-"); ok {
 		n, err := strconv.ParseUint(back, 10, 16)
 		if err != nil {
 			return nil, fmt.Errorf("history: %q is not a number of runs to go back", back)
 		}
-		return s.before(int(n))
+		return s.before(int(n), list)
 	}
 	return s.Read(name)
 }

@@ -46,6 +46,7 @@ type Listing struct {
 	Width int       // of the terminal, 0 = none
 	JSON  bool
 	View  View // of the run to show in full
+	Jobs  bool // only detached runs
 }
 
 // View makes the sink that shows a recorded run, once its beginning is known.
@@ -93,7 +94,7 @@ func (s *Store) list(l Listing) (list []listed, more int, err error) {
 		switch {
 		case unread != nil && len(l.Words) > 0 || unread == nil && !rec.has(l.Words):
 			continue
-		case unread == nil && rec.Start.Before(l.Since):
+		case unread == nil && rec.Start.Before(l.Since), l.Jobs && (unread != nil || rec.How.Detached == nil):
 			continue
 		case limit > 0 && len(list) == limit:
 			more++
@@ -208,7 +209,7 @@ func (s *Store) ShowJSON(w io.Writer, l Listing) error {
 		} else {
 			line.ID = rec.ID
 			line.Start, line.Command, line.Hosts, line.Sets = rec.Start.Format(time.RFC3339Nano), rec.Command, len(rec.Hosts), rec.counts()
-			line.Finished, line.Elapsed = rec.Finished, rec.Elapsed.Nanoseconds()
+			line.Finished, line.Elapsed = rec.Finished, rec.Summary.Elapsed.Nanoseconds()
 		}
 		if err := termsafe.WriteJSON(w, line, ""); err != nil {
 			return err
@@ -255,14 +256,19 @@ func (s *Store) showRun(w *bufio.Writer, id string, rec *Record, view View) erro
 		return err
 	}
 	defer f.Close()
-	sink := &followed{view: func(start fleet.Start) (fleet.Sink, error) {
-		sink, err := view(rec, start)
-		return &shown{Sink: sink, keeps: rec.How.Kept > 0, kept: map[int]int64{}}, err
-	}}
+	sink := rec.shownBy(view)
 	if _, err := output.Replay(f, sink); err != nil || rec.Finished {
 		return err
 	}
 	return sink.End(sink.so) // of a run that was killed
+}
+
+// shownBy returns the sink that shows the run in a view.
+func (rec *Record) shownBy(view View) *followed {
+	return &followed{view: func(start fleet.Start) (fleet.Sink, error) {
+		sink, err := view(rec, start)
+		return &shown{Sink: sink, keeps: rec.How.Kept > 0, kept: map[int]int64{}}, err
+	}}
 }
 
 // shown reports how much output of a host was not kept.

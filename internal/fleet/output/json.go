@@ -100,7 +100,7 @@ func (j *JSON) name(h host.Host) string {
 func (j *JSON) End(s fleet.Summary) error {
 	return j.write(summaryRecord{
 		Type: "summary", Schema: Schema, OK: s.OK, Failed: s.Failed, Unreachable: s.Unreachable,
-		NotStarted: s.NotStarted, Incomplete: s.Incomplete, Stopped: s.Stopped, MaxExit: s.MaxExit, ElapsedNS: s.Elapsed.Nanoseconds(),
+		NotStarted: s.NotStarted, Incomplete: s.Incomplete, Stopped: s.Stopped, MaxExit: s.MaxExit, ElapsedNS: s.Elapsed.Nanoseconds(), Unkept: s.Unkept,
 	})
 }
 

@@ -91,6 +91,7 @@ type summaryRecord struct {
 	Stopped     string `json:"stopped,omitempty"`    // why the rest was not started
 	MaxExit     int    `json:"max_exit"`
 	ElapsedNS   int64  `json:"elapsed_ns"`
+	Unkept      int64  `json:"unkept_bytes,omitempty"` // of output for which the record had no room
 }
 
 // How holds what a repetition of a run needs, besides hosts and command. The zero value is a
@@ -104,6 +105,14 @@ type How struct {
 	Unkept  []string            `json:"unkept,omitempty"`  // names of given options that are not recorded, since they may hold secrets
 	Repeats string              `json:"repeats,omitempty"` // ID of the run that this one does again, on some of its hosts
 	Kept    int64               `json:"kept,omitempty"`    // bytes of output that the record may hold
+	// Detached is the process of a run without a terminal; nil: somebody had watched it.
+	Detached *Process `json:"detached,omitempty"`
+}
+
+// Process is one on a machine of the user's.
+type Process struct {
+	PID     int    `json:"pid"`
+	Machine string `json:"machine"` // its name
 }
 
 // Script is a local script that was run on the hosts.

@@ -22,7 +22,30 @@ import (
 // record of a run that goes on, or that was killed, has no End; a cut last line is left out. Any
 // other damage is an error.
 func Replay(r io.Reader, sink fleet.Sink) (How, error) {
-	p := &replay{sink: sink, ended: map[int]bool{}}
+	return (&replay{sink: sink, ended: map[int]bool{}}).all(r)
+}
+
+// Outline is Replay without output, which it does not even parse.
+func Outline(r io.Reader, sink fleet.Sink) (How, error) {
+	return (&replay{sink: sink, ended: map[int]bool{}, outline: true}).all(r)
+}
+
+// Head returns how a recorded run is done again, from the beginning of its record.
+func Head(r io.Reader) (How, error) {
+	run := runRecord{How: &How{}}
+	for line, err := range journal.Lines(r) {
+		if err = cmp.Or(err, json.Unmarshal(line, &run)); err != nil || run.How == nil {
+			return How{}, err
+		}
+		return *run.How, nil
+	}
+	return How{}, errEmpty
+}
+
+// errEmpty is the record of a run that had not begun.
+var errEmpty = errors.New("the record is empty")
+
+func (p *replay) all(r io.Reader) (How, error) {
 	n := 0
 	for line, err := range journal.Lines(r) {
 		n++
@@ -37,7 +60,7 @@ func Replay(r io.Reader, sink fleet.Sink) (How, error) {
 		}
 	}
 	if p.index == nil {
-		return How{}, errors.New("the record is empty")
+		return How{}, errEmpty
 	}
 	return p.how, nil
 }
@@ -65,13 +88,14 @@ func (r *Reader) Line(data []byte) error {
 }
 
 type replay struct {
-	sink  fleet.Sink
-	how   How
-	hosts []host.Host
-	index map[string]int // of the hosts, by the names in the record
-	ended map[int]bool
-	so    fleet.Summary
-	lines PerHost[[2]bool] // of each stream, whether the line before ends before the next one begins
+	sink    fleet.Sink
+	outline bool // without output
+	how     How
+	hosts   []host.Host
+	index   map[string]int // of the hosts, by the names in the record
+	ended   map[int]bool
+	so      fleet.Summary
+	lines   PerHost[[2]bool] // of each stream, whether the line before ends before the next one begins
 }
 
 func (p *replay) line(data []byte, first bool) error {
@@ -79,6 +103,9 @@ func (p *replay) line(data []byte, first bool) error {
 		return p.begin(data)
 	}
 	kind, err := kindOf(data)
+	if kind == "output" && p.outline {
+		return nil
+	}
 	return cmp.Or(err, p.about(kind, data))
 }
 
@@ -227,7 +254,7 @@ func (p *replay) end(data []byte) error {
 	}
 	return p.sink.End(fleet.Summary{
 		OK: sum.OK, Failed: sum.Failed, Unreachable: sum.Unreachable, NotStarted: sum.NotStarted,
-		Incomplete: sum.Incomplete, Stopped: sum.Stopped, MaxExit: sum.MaxExit, Elapsed: time.Duration(sum.ElapsedNS),
+		Incomplete: sum.Incomplete, Stopped: sum.Stopped, MaxExit: sum.MaxExit, Elapsed: time.Duration(sum.ElapsedNS), Unkept: sum.Unkept,
 	})
 }
 

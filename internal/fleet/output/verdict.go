@@ -1,6 +1,7 @@
 package output
 
 import (
+	"cmp"
 	"fmt"
 
 	"sshpace/internal/base/fault"
@@ -10,10 +11,11 @@ import (
 // Ending is the end of a run.
 type Ending struct {
 	fleet.Summary
-	Err      error // error of the run itself
-	Recorded bool  // the history knows it
-	Files    bool  // the run copied these; otherwise it ran a command
-	MaxRC    bool  // the exit code is the largest one of all hosts
+	Err      error  // error of the run itself
+	Recorded bool   // the history knows it
+	Run      string // its ID, where it may not be the last run
+	Files    bool   // the run copied these; otherwise it ran a command
+	MaxRC    bool   // the exit code is the largest one of all hosts
 }
 
 // Verdict returns the end for people, with the exit code.
@@ -44,9 +46,13 @@ func (e Ending) Verdict() error {
 // goOn says how to run the command on the hosts that were not started.
 func (e Ending) goOn() string {
 	if e.Files {
-		return e.known("the same with -w @last:not-started continues with them", "no history knows this run, --no-record: name them with -w")
+		return e.known("the same with -w @"+cmp.Or(e.Run, "last")+":not-started continues with them", "no history knows this run, --no-record: name them with -w")
 	}
-	return e.known("sshpace run --rerun not-started continues with them", "--rerun does not know this run, --no-record: name them with -w")
+	of := ""
+	if e.Run != "" {
+		of = e.Run + ":"
+	}
+	return e.known("sshpace run --rerun "+of+"not-started continues with them", "--rerun does not know this run, --no-record: name them with -w")
 }
 
 // known returns one text if the history knows the run, and the other if it does not.

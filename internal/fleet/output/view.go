@@ -30,6 +30,8 @@ type View struct {
 
 	Watch bool // output is seen elsewhere; the ends of hosts are shown
 
+	Unseen bool // nobody watches: there are only the files of Outdir
+
 	Every bool // runs follow each other: each but the first shows only what has changed
 
 	Quiet, Verbose bool
@@ -104,6 +106,9 @@ func (v *View) Sink(s Streams, hosts []host.Host) (fleet.Sink, error) {
 			return nil, fault.WithHint(err, "name a directory that is yours alone with --dir")
 		}
 		sinks = append(sinks, files)
+	}
+	if v.Unseen {
+		return sinks, nil
 	}
 	sinks = append(sinks, v.main(s, hosts))
 	if v.Verbose {

@@ -50,5 +50,5 @@ func (r *followed) live() (bool, error) {
 	if err == nil && info.Size() < read {
 		err = errShorter
 	}
-	return read > 0 && written(r.f), err
+	return read > 0 && Written(r.f), err
 }

@@ -36,8 +36,8 @@ func locked(f *os.File, err error) (*os.File, error) {
 	return f, nil
 }
 
-// written reports whether f is open for its writer.
-func written(f *os.File) bool {
+// Written reports whether f is open for its writer, who lives.
+func Written(f *os.File) bool {
 	err := unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB)
 	if err == nil {
 		_ = unix.Flock(int(f.Fd()), unix.LOCK_UN)

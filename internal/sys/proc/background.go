@@ -61,8 +61,8 @@ func NewStarted() Started {
 	return Started{os.NewFile(reportTo, "report")}
 }
 
-// Leave takes the process from its terminal and directory, and reports an exit status to the one
-// that started it, which ends then. After an error no process waits for it.
+// Leave takes the process from its terminal, and reports an exit status to the one that started it,
+// which ends then. After an error no process waits for it.
 func (s Started) Leave(exit int) error {
 	defer s.say.Close()
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
@@ -76,9 +76,6 @@ func (s Started) Leave(exit int) error {
 		}
 	}
 	if _, err := syscall.Setsid(); err != nil && !errors.Is(err, syscall.EPERM) { // it leads a group already
-		return err
-	}
-	if err := os.Chdir("/"); err != nil {
 		return err
 	}
 	_, err = s.say.Write([]byte{byte(exit)})

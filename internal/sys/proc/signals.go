@@ -90,6 +90,12 @@ func (s Signals) Until(parent context.Context) (context.Context, Signals) {
 	}
 }
 
+// OutliveHangup makes this process go on after SIGHUP. Programs that it starts get it as usual.
+func OutliveHangup() {
+	signal.Ignore(syscall.SIGHUP)
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
+}
+
 // Die ends the process as the signal itself does, which shells check. SIGQUIT would make Go's
 // runtime print its stacks, or the kernel write a core.
 func Die(s os.Signal) {

@@ -1,0 +1,89 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"sshpace/internal/fleet/history"
+	"sshpace/internal/sys/terminal"
+)
+
+// jobsFlags are the flags of `sshpace jobs`.
+type jobsFlags struct {
+	runFlags
+	all, stop, now, again bool
+}
+
+func newJobsCommand(sys System) *cobra.Command {
+	var f jobsFlags
+	cmd := page("jobs", &cobra.Command{
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), sys, cmd.Flags(), args) },
+	})
+	cmd.ValidArgsFunction = words(func(context.Context) []string {
+		ids, _ := history.New(history.Dir(sys.Getenv)).Jobs()
+		return ids
+	})
+	flags := cmd.Flags()
+	f.view.register(flags)
+	f.registerLook(flags)
+	f.registerMaxRC(flags)
+	f.listing.registerLimits(flags, "")
+	flags.BoolVar(&f.all, "all", false, "all runs of the history, not only detached ones")
+	flags.BoolVar(&f.stop, "stop", false, "end a job as Ctrl-C ends a run, and wait for its end")
+	flags.BoolVar(&f.now, "now", false, "with --stop: leave its commands running, as a second Ctrl-C does")
+	flags.BoolVar(&f.again, "rerun", false, "run a job again on sets of its hosts, such as failed,unreachable,unfinished, detached, too")
+	return cmd
+}
+
+func (f *jobsFlags) run(ctx context.Context, sys System, flags *pflag.FlagSet, args []string) error {
+	store := history.New(history.Dir(sys.Getenv))
+	switch {
+	case f.now && !f.stop:
+		return usageError("such as sshpace jobs --stop --now ID", "--now is for --stop")
+	case f.stop && len(args) != 1:
+		return usageError("such as sshpace jobs --stop last", "--stop needs the ID of one job")
+	case f.again && len(args) != 2:
+		return usageError("such as sshpace jobs --rerun last failed,unfinished", "--rerun needs the ID of a job, and sets of its hosts")
+	case f.again:
+		rec, err := store.Job(args[0])
+		if err != nil {
+			return err
+		}
+		return background(ctx, sys, "run", "--detach", fmt.Sprintf("--quiet=%v", f.view.Quiet), "--rerun", rec.ID+":"+args[1])
+	case f.stop:
+		return f.end(ctx, sys, store, args[0])
+	}
+	if err := cmp.Or(f.view.Check(), f.view.usable(sys)); err != nil {
+		return err
+	}
+	if len(args) == 1 {
+		if rec, err := store.Job(args[0]); err == nil {
+			return f.followRun(ctx, sys, store, rec)
+		} else if !errors.Is(err, history.ErrNone) || strings.HasPrefix(args[0], "last") {
+			return err
+		}
+	}
+	return store.PrintJobs(sys.Stdout, history.Listing{
+		Words: args, Since: f.listing.since.Time, Limit: f.listing.limit, Width: terminal.Width(sys.Stdout, sys.Getenv), JSON: f.view.JSON, Jobs: !f.all,
+	})
+}
+
+// end ends a job, and reports how it has ended.
+func (f *jobsFlags) end(ctx context.Context, sys System, store *history.Store, name string) error {
+	rec, err := store.Job(name)
+	if err != nil {
+		return err
+	}
+	drain, _, stop := interruptsSaying(ctx, sys, "the job ends without this wait")
+	defer stop()
+	if rec, err = store.Stop(drain, rec, f.now); err == nil && !f.view.Quiet {
+		fmt.Fprintf(sys.Stderr, "sshpace: %s %s\n", rec.ID, rec.Ending())
+	}
+	return interrupted(drain, err)
+}
