@@ -97,7 +97,7 @@ fanout/survey: base/alg base/host base/sched fanout fleet record ssh/dial ssh/re
 fanout/shell: base/host base/shell base/termsafe base/text fleet fleet/remotesh
 fanout/sudo: base/fault base/host base/shell base/termsafe base/text base/wildcard fleet fleet/remotesh sys/proc sys/terminal
 fleet: base/fault base/host base/termsafe sys/file
-fleet/history: base/fault base/host base/shell base/termsafe base/text base/unit fleet fleet/hostset fleet/output sys/file sys/safedir sys/journal
+fleet/history: base/fault base/host base/sched base/shell base/termsafe base/text base/unit fleet fleet/hostset fleet/output sys/file sys/safedir sys/journal
 fleet/hostset: base/host base/wildcard
 fleet/output: base/fault base/host base/termsafe base/text base/unit base/wildcard fleet fleet/hostset sys/file sys/safedir sys/terminal sys/journal
 fleet/remotesh: base/shell

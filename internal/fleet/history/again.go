@@ -19,8 +19,8 @@ import (
 )
 
 // Again returns the last run with those of its hosts that are in sets, such as failed,unreachable,
-// or another run, as in ID:failed. Hosts of which nobody knows whether the command ran are left out unless they are requested; notes
-// reports that, and if there are none at all.
+// or another run, as in ID:failed. Hosts of which nobody knows whether the command ran are left out
+// unless they are requested; notes reports that, and if there are none at all.
 func (s *Store) Again(sets string, notes io.Writer) (*Record, []string, error) {
 	of, list := "", sets
 	if at := strings.LastIndex(sets, ":") + 1; at > 0 {
