@@ -90,6 +90,7 @@ fanout/hostlist: base/fault base/host base/sched base/shell base/termsafe base/t
 fanout/hub: base/fault base/sched base/termsafe fanout/job ssh/mux sys/file sys/safedir sys/tcp
 fanout/job: base/fault base/host base/sched base/termsafe base/unit base/wildcard fanout fleet fleet/hostset fleet/output ssh/conf ssh/openssh sys/file sys/journal sys/safedir
 fanout/keep: base/fault base/host base/termsafe base/text base/unit fanout fleet fleet/hostset fleet/output ssh/conf ssh/mux ssh/reach ssh/session sys/journal sys/tcp
+fanout/page: base/fault base/host base/sched base/termsafe base/unit fanout/job fleet fleet/history fleet/hostset fleet/output
 fanout/preview: base/host base/termsafe base/text base/unit fleet/hostset fleet/output ssh/reach
 fanout/reboot: base/host base/sched fleet
 fanout/scan: base/fault base/host base/termsafe base/unit base/wildcard fanout fleet fleet/hostset fleet/output ssh/knownhosts ssh/knownhosts/check ssh/openssh ssh/reach sys/file

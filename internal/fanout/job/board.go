@@ -1,6 +1,7 @@
 package job
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -11,7 +12,10 @@ import (
 	"sync"
 	"time"
 
+	"sshpace/internal/base/host"
 	"sshpace/internal/base/sched"
+	"sshpace/internal/fleet"
+	"sshpace/internal/fleet/output"
 )
 
 // Board is an overview of all jobs of a hub, as the hub reports them: nothing is verified. Follow
@@ -28,7 +32,8 @@ type Overview struct {
 	Start    time.Time
 	Expires  time.Time // zero: never
 	Stopped  string    // by whom, "" if nobody has
-	Pools    []*Pool   // by name
+	Stage    Stage
+	Pools    []*Pool // by name
 }
 
 // Pool is the part of a job that is for one pool.
@@ -91,8 +96,8 @@ func (c *Count) add(other Count) {
 	c.Hosts, c.Started, c.Ended, c.Failed = c.Hosts+other.Hosts, c.Started+other.Started, c.Ended+other.Ended, c.Failed+other.Failed
 }
 
-// Stage returns the stage of the job at a time.
-func (o *Overview) Stage(now time.Time) Stage {
+// stage returns the stage of the job at a time.
+func (o *Overview) stage(now time.Time) Stage {
 	switch n := o.Count(); {
 	case n.Hosts > 0 && n.Ended >= n.Hosts:
 		return Done
@@ -114,7 +119,7 @@ func (b *Board) Follow(ctx context.Context, bus Bus, until bool) error {
 	kinds := []string{jobKind, stopKind, eventKind, aliveKind}
 	sched.Do(len(kinds), len(kinds), func(i int) {
 		events := kinds[i] == eventKind // the last one of each batch has its whole state
-		for e, err := range bus.Follow(ctx, kinds[i]+".>", FollowOptions{Until: until, Headers: events, Last: events}) {
+		for e, err := range bus.Follow(ctx, kinds[i]+".*.>", FollowOptions{Until: until, Headers: events, Last: events}) {
 			if err != nil {
 				cancel(err)
 				return
@@ -211,6 +216,64 @@ func (o *Overview) part(p *Pool, number int, e Entry) {
 	p.Batches = batches
 }
 
+// Stop stops the job, and ends the commands that run.
+func (o *Overview) Stop(ctx context.Context, bus Bus, s Stop) error {
+	data, err := json.Marshal(s)
+	for _, p := range o.Pools {
+		for _, number := range []int{stopStarting, stopRunning} {
+			if err == nil {
+				err = bus.Put(ctx, Entry{Subject: subject(stopKind, p.Name, o.ID, number), Data: data})
+			}
+		}
+	}
+	return err
+}
+
+// Replay reports to sink, batch by batch, what launchers have reported so far. Those of a batch are
+// not trusted with hosts of others.
+func (o *Overview) Replay(ctx context.Context, bus Bus, sink fleet.Sink) error {
+	var all []host.Host
+	readers := map[string]*output.Reader{} // of batches, by their subjects
+	for _, p := range o.Pools {
+		for k, b := range p.Batches {
+			hosts, _ := (&Spec{Batches: []string{b.Set}}).Hosts(0)
+			readers[subject(eventKind, p.Name, o.ID, k)] = output.NewReader(hosts, behind{sink, len(all)})
+			all = append(all, hosts...)
+		}
+	}
+	err := sink.Begin(fleet.Start{ID: o.ID, Time: o.Start, Command: o.Text, Hosts: all})
+	var wrong error
+	for e, failed := range bus.Follow(ctx, strings.Join([]string{eventKind, "*", Token(o.ID), "*"}, "."), FollowOptions{Until: true}) {
+		if err = cmp.Or(err, failed); err != nil {
+			return err
+		}
+		for line := range bytes.Lines(e.Data) {
+			if r := readers[e.Subject]; r != nil {
+				wrong = cmp.Or(wrong, r.Line(bytes.TrimSuffix(line, []byte("\n"))))
+			}
+		}
+	}
+	return cmp.Or(err, wrong)
+}
+
+// behind is a sink for hosts whose places are behind those of others.
+type behind struct {
+	fleet.Sink
+	first int
+}
+
+func (b behind) Started(index int) error { return b.Sink.Started(b.first + index) }
+
+func (b behind) Output(e fleet.Event) error {
+	e.Index += b.first
+	return b.Sink.Output(e)
+}
+
+func (b behind) Done(r fleet.Result, so fleet.Summary) error {
+	r.Index += b.first
+	return b.Sink.Done(r, so)
+}
+
 // Jobs returns the jobs, the newest first.
 func (b *Board) Jobs() (list []Overview) {
 	b.mu.Lock()
@@ -223,7 +286,7 @@ func (b *Board) Jobs() (list []Overview) {
 				seen.Pools = append(seen.Pools, &Pool{Name: p.Name, Batches: slices.Clone(p.Batches)})
 			}
 		}
-		if len(seen.Pools) > 0 {
+		if seen.Stage = seen.stage(time.Now()); len(seen.Pools) > 0 {
 			list = append(list, seen)
 		}
 	}

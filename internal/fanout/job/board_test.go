@@ -15,7 +15,6 @@ import (
 type kept struct {
 	Bus
 	entries []Entry
-	asked   []string // patterns that were followed with data
 }
 
 func (k *kept) Follow(ctx context.Context, pattern string, o FollowOptions) iter.Seq2[Entry, error] {
@@ -25,7 +24,7 @@ func (k *kept) Follow(ctx context.Context, pattern string, o FollowOptions) iter
 			last[e.Subject] = i
 		}
 		for i, e := range k.entries {
-			if !strings.HasPrefix(e.Subject, strings.TrimSuffix(pattern, ">")) || o.Last && last[e.Subject] != i {
+			if !strings.HasPrefix(e.Subject, strings.TrimSuffix(pattern, "*.>")) || o.Last && last[e.Subject] != i {
 				continue
 			}
 			if o.Headers {
@@ -106,8 +105,8 @@ func TestBoard(t *testing.T) {
 				if len(jobs) != 1 || jobs[0].ID != id || jobs[0].Text != "uptime" || !jobs[0].Start.Equal(begin) || len(jobs[0].Pools) != 2 {
 					t.Fatalf("%+v", jobs)
 				}
-				if got := jobs[0].Count(); got != c.want || jobs[0].Stage(time.Now().Add(c.at)) != c.stage {
-					t.Errorf("%+v %s, want %+v %s", got, jobs[0].Stage(time.Now().Add(c.at)), c.want, c.stage)
+				if got := jobs[0].Count(); got != c.want || jobs[0].stage(time.Now().Add(c.at)) != c.stage || c.at == 0 && jobs[0].Stage != c.stage {
+					t.Errorf("%+v %s, want %+v %s", got, jobs[0].stage(time.Now().Add(c.at)), c.want, c.stage)
 				}
 				if len(launchers) != 2 || launchers[1].Name != "east" || launchers[1].Running != 3 || time.Since(launchers[0].Seen) > time.Minute {
 					t.Errorf("launchers %+v", launchers)

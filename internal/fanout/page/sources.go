@@ -1,0 +1,81 @@
+package page
+
+import (
+	"context"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"sshpace/internal/fanout/job"
+	"sshpace/internal/fleet"
+	"sshpace/internal/fleet/history"
+)
+
+// hubJobs shows the jobs of a hub.
+type hubJobs struct {
+	bus   job.Bus
+	board atomic.Pointer[job.Board]
+}
+
+// again is how long a board is followed until a new one is made, so that jobs that were removed do
+// not stay.
+const again = 10 * time.Minute
+
+// follow keeps the board current.
+func (h *hubJobs) follow(ctx context.Context) {
+	for ctx.Err() == nil {
+		b := &job.Board{}
+		if h.board.Load() == nil {
+			h.board.Store(b) // so that something is seen at once
+		}
+		if b.Follow(ctx, h.bus, true) == nil {
+			h.board.Store(b)
+		}
+		a, cancel := context.WithTimeout(ctx, again)
+		_ = b.Follow(a, h.bus, false)
+		cancel()
+	}
+}
+
+func (h *hubJobs) overview(ctx context.Context) overview {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	o := overview{Title: "Jobs of the hub" + onMachine()}
+	status, err := h.bus.Status(ctx)
+	if o.Hub = &status; err != nil {
+		o.Trouble = "The hub does not answer: these are the last numbers that it has sent."
+	}
+	if b := h.board.Load(); b != nil {
+		o.Jobs, o.Launchers = b.Jobs(), b.Launchers()
+	}
+	return o
+}
+
+func (h *hubJobs) replay(ctx context.Context, o *job.Overview, sink fleet.Sink) error {
+	return o.Replay(ctx, h.bus, sink)
+}
+
+func (h *hubJobs) stop(ctx context.Context, o *job.Overview) error {
+	return o.Stop(ctx, h.bus, job.Stop{By: "somebody at the page", Why: "somebody stopped the job at its page"})
+}
+
+// runs shows the detached runs of this machine.
+type runs struct {
+	store *history.Store
+	over  map[string]job.Overview // those that have ended
+}
+
+// onMachine names this machine, where it has a name.
+func onMachine() string {
+	name, err := os.Hostname()
+	if err != nil {
+		return ""
+	}
+	return " on " + name
+}
+
+func (r *runs) overview(ctx context.Context) overview {
+	return overview{Title: "Detached runs" + onMachine()}
+}
+func (r *runs) replay(ctx context.Context, o *job.Overview, sink fleet.Sink) error { return nil }
+func (r *runs) stop(ctx context.Context, o *job.Overview) error                    { return nil }

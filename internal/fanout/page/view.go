@@ -1,0 +1,295 @@
+package page
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"html/template"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"sshpace/internal/base/host"
+	"sshpace/internal/base/termsafe"
+	"sshpace/internal/base/unit"
+	"sshpace/internal/fanout/job"
+	"sshpace/internal/fleet"
+	"sshpace/internal/fleet/hostset"
+	"sshpace/internal/fleet/output"
+)
+
+// source is where jobs come from.
+type source interface {
+	overview(ctx context.Context) overview
+	// replay reports what is kept of a job to a sink.
+	replay(ctx context.Context, o *job.Overview, sink fleet.Sink) error
+	stop(ctx context.Context, o *job.Overview) error
+}
+
+// overview is all that the page shows but for what hosts have said.
+type overview struct {
+	Title     string
+	Jobs      []job.Overview // the newest first
+	Hub       *job.Status    // nil: there is none
+	Launchers []job.Living
+	Trouble   string // why all this may be old
+}
+
+// What a page shows at most, in number, or in bytes.
+const (
+	mostJobs    = 200
+	mostBatches = 500 // of a pool
+	mostText    = 4 << 10
+)
+
+// view is the data of the templates.
+type view struct {
+	overview
+	More int // jobs that are not shown
+	Job  *job.Overview
+	Fold *fold
+	Base string // of links
+	Now  time.Time
+
+	Nonce, Form string
+	Style       template.CSS
+	Script      template.JS
+}
+
+// set is a set of hosts with the same state.
+type set struct {
+	State string
+	Hosts int
+	Names string
+}
+
+// Class returns the class of its state for styles.
+func (s set) Class() string { return strings.ReplaceAll(s.State, " ", "-") }
+
+func (s *server) view(ctx context.Context, id string) view {
+	v := view{overview: s.source.overview(ctx), Base: s.path, Now: time.Now()}
+	if id != "" {
+		if v.Job = find(v.Jobs, id); v.Job != nil {
+			v.Fold = s.fold(ctx, v.Job)
+		}
+	}
+	v.More = max(0, len(v.Jobs)-mostJobs)
+	v.Jobs = v.Jobs[:len(v.Jobs)-v.More]
+	return v
+}
+
+func find(jobs []job.Overview, id string) *job.Overview {
+	i := slices.IndexFunc(jobs, func(o job.Overview) bool { return o.ID == id })
+	if i < 0 {
+		return nil
+	}
+	return &jobs[i]
+}
+
+// Parts returns the names of the parts of the page that change.
+func (v view) Parts() []string {
+	if v.Job != nil {
+		return []string{"facts", "progress", "hosts", "output"}
+	}
+	return []string{"launchers", "jobs"}
+}
+
+// Part makes a part of the page.
+func (v view) Part(name string) (template.HTML, error) {
+	var text strings.Builder
+	err := templates().ExecuteTemplate(&text, name, v)
+	return template.HTML(text.String()), err
+}
+
+// parts makes all of them.
+func (s *server) parts(ctx context.Context, id string) map[string]string {
+	v, parts := s.view(ctx, id), map[string]string{}
+	if id != "" && v.Job == nil {
+		return parts
+	}
+	for _, name := range v.Parts() {
+		if text, err := v.Part(name); err == nil {
+			parts[name] = string(text)
+		}
+	}
+	return parts
+}
+
+// fold is what is kept of a job: its hosts by their states, and by what they have said.
+type fold struct {
+	Sets []set
+	output.Blocks
+	Trouble string
+}
+
+// folding makes the fold of a job, once for all who look at it, as long as no more hosts end.
+type folding struct {
+	mu   sync.Mutex
+	of   job.Count
+	fold *fold
+}
+
+// mostFolds is how many jobs are kept folded.
+const mostFolds = 8
+
+func (s *server) fold(ctx context.Context, o *job.Overview) *fold {
+	s.mu.Lock()
+	f := s.folds[o.ID]
+	if f == nil {
+		if len(s.folds) == mostFolds {
+			clear(s.folds)
+		}
+		f = &folding{}
+		s.folds[o.ID] = f
+	}
+	s.mu.Unlock()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if n := o.Count(); f.fold == nil || f.of != n || f.fold.Trouble != "" {
+		f.of, f.fold = n, s.folded(ctx, o)
+	}
+	return f.fold
+}
+
+// folded replays a job into the view of -b.
+func (s *server) folded(ctx context.Context, o *job.Overview) *fold {
+	f := &fold{}
+	show := output.View{Gather: true, Quiet: true, Color: "never"}
+	sink, err := show.Sink(output.Streams{Out: f, Err: f, Getenv: func(string) string { return "" }}, nil)
+	if err == nil {
+		g := gathering{Sink: sink}
+		err = s.source.replay(ctx, o, &g)
+		err = cmp.Or(err, sink.End(fleet.Summary{}))
+		f.Sets = g.sets()
+	}
+	if err != nil {
+		f.Trouble = err.Error()
+	}
+	return f
+}
+
+// gathering notes the states of hosts beside a view, whose end comes later.
+type gathering struct {
+	fleet.Sink
+	hosts  []host.Host
+	states []string
+}
+
+func (g *gathering) Begin(s fleet.Start) error {
+	g.hosts, g.states = s.Hosts, slices.Repeat([]string{waiting}, len(s.Hosts))
+	return g.Sink.Begin(s)
+}
+
+func (g *gathering) Started(index int) error {
+	g.states[index] = running
+	return nil
+}
+
+func (g *gathering) Done(r fleet.Result, so fleet.Summary) error {
+	g.states[r.Index] = strings.ReplaceAll(r.Status().String(), "_", " ")
+	if r.Ran == fleet.RanUnknown {
+		g.states[r.Index] = unknown
+	}
+	return g.Sink.Done(r, so)
+}
+
+func (*gathering) End(fleet.Summary) error { return nil }
+
+const waiting, running, unknown = "waiting", "running", "unknown"
+
+// sets returns the hosts of each state, those first that may want something.
+func (g *gathering) sets() (sets []set) {
+	names := map[string][]string{}
+	for i, h := range g.hosts {
+		names[g.states[i]] = append(names[g.states[i]], h.String())
+	}
+	for _, state := range []string{"failed", "unreachable", unknown, "not started", running, waiting, "ok"} {
+		if hosts := names[state]; len(hosts) > 0 {
+			sets = append(sets, set{state, len(hosts), hostset.Fold(hosts)})
+		}
+	}
+	return sets
+}
+
+// safe returns text of anybody on one line, without controls, and cut.
+func safe(text string) string {
+	text = termsafe.OneLine(text)
+	if more := len(text) - mostText; more > 0 {
+		return fmt.Sprintf("%s… (%d bytes more)", strings.ToValidUTF8(text[:mostText], ""), more)
+	}
+	return text
+}
+
+// bar has the parts of a bar, in thousandths of its length.
+type bar struct {
+	job.Count
+	OK, Runs, Waits      int // hosts
+	Green, Red, Blue, To int
+}
+
+func barOf(n job.Count) bar {
+	part := func(hosts int) int { return 1000 * hosts / max(1, n.Hosts) }
+	b := bar{Count: n, OK: n.Ended - n.Failed, Runs: max(0, n.Started-n.Ended), Waits: n.Hosts - max(n.Started, n.Ended)}
+	b.Green, b.Red = part(b.OK), part(n.Failed)
+	if n.Failed > 0 && b.Red < 8 { // seen, however few they are
+		b.Red, b.Green = 8, min(b.Green, 992)
+	}
+	b.To = b.Green + b.Red
+	b.Blue = min(part(b.Runs), 1000-b.To)
+	return b
+}
+
+// numbered is a batch with its number in its pool, from 1.
+type numbered struct {
+	Number int
+	job.Batch
+}
+
+// Batches returns the batches of a pool that are shown, those first that have begun and not ended.
+func (view) Batches(p *job.Pool) (list []numbered) {
+	for i, b := range p.Batches {
+		list = append(list, numbered{i + 1, b})
+	}
+	open := func(b numbered) int {
+		if b.Started > 0 && b.Ended < b.Hosts {
+			return 0
+		}
+		return 1
+	}
+	slices.SortStableFunc(list, func(a, b numbered) int { return cmp.Compare(open(a), open(b)) })
+	return list[:min(len(list), mostBatches)]
+}
+
+// Unshown returns how many batches of a pool are not shown.
+func (view) Unshown(p *job.Pool) int { return max(0, len(p.Batches)-mostBatches) }
+
+// lonely is a pool that has batches and no launcher.
+type lonely struct {
+	Pool    string
+	Batches int
+}
+
+// Lonely returns the pools that wait in vain.
+func (v view) Lonely() (list []lonely) {
+	for _, pool := range slices.Sorted(maps.Keys(v.Hub.Waiting)) {
+		n := v.Hub.Waiting[pool]
+		if n > 0 && !slices.ContainsFunc(v.Launchers, func(l job.Living) bool { return l.Pool == pool }) {
+			list = append(list, lonely{pool, n})
+		}
+	}
+	return list
+}
+
+// Ago prints how long ago something was, in steps, so that it does not change all the time.
+func (v view) Ago(t time.Time) string {
+	d := v.Now.Sub(t)
+	if d < 20*time.Second {
+		return "now"
+	}
+	return unit.Age(d.Truncate(10*time.Second)) + " ago"
+}
+
+// clock prints a time.
+func clock(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05") }
