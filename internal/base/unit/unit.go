@@ -115,13 +115,16 @@ func Age(d time.Duration) string {
 	return fmt.Sprintf("%ds", d/time.Second)
 }
 
-// Count prints a number with its noun: "1 cell", "2 cells", "2 keys", "2 entries".
+// Count prints a number with its noun: "1 cell", "2 cells", "2 keys", "2 entries", "2 batches".
 func Count(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}
 	if stem, ok := strings.CutSuffix(noun, "y"); ok && !strings.HasSuffix(noun, "ey") {
 		return fmt.Sprintf("%d %sies", n, stem)
+	}
+	if strings.HasSuffix(noun, "ch") {
+		noun += "e"
 	}
 	return fmt.Sprintf("%d %ss", n, noun)
 }

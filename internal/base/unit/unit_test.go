@@ -73,7 +73,7 @@ func TestSwitch(t *testing.T) {
 }
 
 func TestCount(t *testing.T) {
-	for noun, want := range map[string]string{"entry": "2 entries", "key": "2 keys"} {
+	for noun, want := range map[string]string{"entry": "2 entries", "key": "2 keys", "batch": "2 batches"} {
 		if got := Count(2, noun); got != want {
 			t.Errorf("Count(2) = %q, want %q", got, want)
 		}

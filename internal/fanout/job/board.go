@@ -218,15 +218,11 @@ func (o *Overview) part(p *Pool, number int, e Entry) {
 
 // Stop stops the job, and ends the commands that run.
 func (o *Overview) Stop(ctx context.Context, bus Bus, s Stop) error {
-	data, err := json.Marshal(s)
+	var pools []string
 	for _, p := range o.Pools {
-		for _, number := range []int{stopStarting, stopRunning} {
-			if err == nil {
-				err = bus.Put(ctx, Entry{Subject: subject(stopKind, p.Name, o.ID, number), Data: data})
-			}
-		}
+		pools = append(pools, p.Name)
 	}
-	return err
+	return s.put(ctx, bus, o.ID, pools, stopRunning)
 }
 
 // Replay reports to sink, batch by batch, what launchers have reported so far. Those of a batch are

@@ -107,7 +107,7 @@ func (s *server) events(w http.ResponseWriter, r *http.Request) {
 		select {
 		case <-changed:
 		case <-r.Context().Done():
-		case <-time.After(15 * time.Second):
+		case <-time.After(patience):
 		}
 	}
 }

@@ -277,7 +277,7 @@ func TestStop(t *testing.T) {
 			t.Errorf("%s: %d", name, code)
 		}
 	}
-	if _, err := w.client.Last(t.Context(), "stop.web."+id+".0"); err != job.ErrNoEntry {
+	if _, err := w.client.Last(t.Context(), "stop.web."+id+".1"); err != job.ErrNoEntry {
 		t.Errorf("stopped: %v", err)
 	}
 	if code := post(one, form); code != http.StatusOK {
@@ -287,5 +287,8 @@ func TestStop(t *testing.T) {
 	if err != nil || !strings.Contains(string(e.Data), `"by":"somebody at the page"`) {
 		t.Errorf("%s %v", e.Data, err)
 	}
-	waittest.Until(t, "the page shows it", func() bool { _, text = get(t, one, page+"job/"+id); return strings.Contains(text, `class="stage stopped"`) })
+	waittest.Until(t, "the page shows it", func() bool {
+		_, text = get(t, one, page+"job/"+id)
+		return strings.Contains(text, `class="stage stopped"`)
+	})
 }

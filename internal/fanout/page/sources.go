@@ -3,6 +3,7 @@ package page
 import (
 	"context"
 	"os"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -62,7 +63,65 @@ func (h *hubJobs) stop(ctx context.Context, o *job.Overview) error {
 // runs shows the detached runs of this machine.
 type runs struct {
 	store *history.Store
-	over  map[string]job.Overview // those that have ended
+
+	mu   sync.Mutex
+	over map[string]job.Overview // those that have ended, which change no more
+}
+
+func (r *runs) overview(context.Context) overview {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	ids, err := r.store.Jobs()
+	o, over := overview{Title: "Detached runs" + onMachine()}, map[string]job.Overview{}
+	if err != nil {
+		o.Trouble = err.Error()
+	}
+	for _, id := range ids {
+		run, known := r.over[id]
+		if !known {
+			rec, err := r.store.Read(id)
+			if err != nil { // it was removed, or it has just begun
+				continue
+			}
+			run, known = overviewOf(rec), !rec.Live
+		}
+		if o.Jobs = append(o.Jobs, run); known {
+			over[id] = run
+		}
+	}
+	r.over = over
+	return o
+}
+
+// overviewOf returns a run as if it was a job of one pool, and of one batch.
+func overviewOf(rec *history.Record) job.Overview {
+	n := job.Count{Hosts: len(rec.Hosts), Started: len(rec.Started)}
+	n.Ended, n.Failed = rec.Ended()
+	return job.Overview{
+		ID: rec.ID, Text: rec.Command, Start: rec.Start, Stage: job.Stage(rec.State()), Pools: []*job.Pool{{Batches: []job.Batch{{Count: n}}}},
+	}
+}
+
+func (r *runs) read(o *job.Overview) (*history.Record, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.store.Read(o.ID)
+}
+
+func (r *runs) replay(_ context.Context, o *job.Overview, sink fleet.Sink) error {
+	rec, err := r.read(o)
+	if err != nil {
+		return err
+	}
+	return r.store.Replay(rec, func(*history.Record, fleet.Start) (fleet.Sink, error) { return sink, nil })
+}
+
+func (r *runs) stop(ctx context.Context, o *job.Overview) error {
+	rec, err := r.read(o)
+	if err == nil {
+		_, err = r.store.Stop(ctx, rec, false)
+	}
+	return err
 }
 
 // onMachine names this machine, where it has a name.
@@ -73,9 +132,3 @@ func onMachine() string {
 	}
 	return " on " + name
 }
-
-func (r *runs) overview(ctx context.Context) overview {
-	return overview{Title: "Detached runs" + onMachine()}
-}
-func (r *runs) replay(ctx context.Context, o *job.Overview, sink fleet.Sink) error { return nil }
-func (r *runs) stop(ctx context.Context, o *job.Overview) error                    { return nil }

@@ -33,8 +33,8 @@ func (rec *Record) State() string {
 	return "killed"
 }
 
-// ended returns how many hosts have ended, and how many of these are not ok.
-func (rec *Record) ended() (done, failed int) {
+// Ended returns how many hosts have ended, and how many of these are not ok.
+func (rec *Record) Ended() (done, failed int) {
 	for _, r := range rec.Results {
 		if r.Status() != fleet.NotStarted {
 			done++
@@ -63,7 +63,7 @@ func (s *Store) PrintJobs(w io.Writer, l Listing) error {
 		if rec == nil {
 			continue
 		}
-		done, failed := rec.ended()
+		done, failed := rec.Ended()
 		state := rec.State()
 		if rec.Summary.Unkept > 0 {
 			state += ", cut"
@@ -96,7 +96,7 @@ func jobsJSON(w io.Writer, list []listed) error {
 	jobs := []job{}
 	for _, run := range list {
 		if rec := run.rec; rec != nil {
-			done, failed := rec.ended()
+			done, failed := rec.Ended()
 			jobs = append(jobs, job{
 				rec.ID, rec.State(), rec.Start.Format(time.RFC3339Nano), rec.Command, len(rec.Hosts), done, failed, rec.counts(),
 				rec.Summary.Stopped, rec.Summary.Elapsed.Nanoseconds(), rec.Summary.Unkept, rec.How.Detached,

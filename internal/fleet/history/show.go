@@ -67,7 +67,7 @@ func (s *Store) Print(out io.Writer, l Listing) error {
 		case err == nil && l.JSON:
 			show = func(io.Writer, Listing) error { return s.WriteJSON(w, l.Words[0]) }
 		case err == nil:
-			show = func(io.Writer, Listing) error { return s.showRun(w, l.Words[0], rec, l.View) }
+			show = func(io.Writer, Listing) error { return s.showRun(w, rec, l.View) }
 		case !errors.Is(err, ErrNone):
 			return fault.Usage("sshpace run --history lists the runs", "%s", err)
 		}
@@ -236,9 +236,9 @@ func (s *Store) WriteJSON(w io.Writer, id string) error {
 	return nil
 }
 
-// showRun writes the run called id: its command, its sets, and, in a view, the kept output and why
+// showRun writes a run: its command, its sets, and, in a view, the kept output and why
 // hosts failed.
-func (s *Store) showRun(w *bufio.Writer, id string, rec *Record, view View) error {
+func (s *Store) showRun(w *bufio.Writer, rec *Record, view View) error {
 	fmt.Fprintf(w, "run %s, %s: %s\n", termsafe.Line(rec.ID), rec.Start.Local().Format("2006-01-02 15:04:05"), termsafe.Line(rec.Command))
 	for _, set := range shownSets {
 		own, _ := rec.own(set) // every name is known
@@ -251,8 +251,13 @@ func (s *Store) showRun(w *bufio.Writer, id string, rec *Record, view View) erro
 	if rec.How.Kept == 0 && slices.ContainsFunc(rec.Results, func(r fleet.Result) bool { return r.OutBytes+r.ErrBytes > 0 }) {
 		fmt.Fprintln(w, "output: not kept; --keep-output SIZE keeps that of a run")
 	}
-	f, err := s.open(id)
-	if err = cmp.Or(err, w.Flush()); err != nil {
+	return cmp.Or(w.Flush(), s.Replay(rec, view))
+}
+
+// Replay shows in a view what is kept of a run so far.
+func (s *Store) Replay(rec *Record, view View) error {
+	f, err := s.open(rec.ID)
+	if err != nil {
 		return err
 	}
 	defer f.Close()
@@ -260,7 +265,7 @@ func (s *Store) showRun(w *bufio.Writer, id string, rec *Record, view View) erro
 	if _, err := output.Replay(f, sink); err != nil || rec.Finished {
 		return err
 	}
-	return sink.End(sink.so) // of a run that was killed
+	return sink.End(sink.so)
 }
 
 // shownBy returns the sink that shows the run in a view.

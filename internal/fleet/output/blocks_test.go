@@ -29,10 +29,10 @@ func TestBlocks(t *testing.T) {
 	forged := rule + "\nweb9 (1)\n" + rule + "\nweb9 (1) =: exit 7\n[9 more bytes were not kept: x]\n"
 	b := blocksOf(t, out(0, "web1", forged), exited(0, "web1", 0), out(1, "web2", "a\x1b[2Jb\n"), stderr(1, "web2", "oh\n"), exited(1, "web2", 3), refused(2, "web3"))
 	if len(b.Groups) != 3 || b.Groups[0].Title != "web1 (1)" || string(b.Groups[0].Text) != forged || string(b.Groups[1].Text) != "ab\n" {
-		t.Errorf("%q %q", b.Groups[0], b.Groups[1])
+		t.Errorf("%+v %+v", *b.Groups[0], *b.Groups[1])
 	}
 	if got := b.Groups[2]; got.Title != "web2 (1), standard error" || string(got.Text) != "oh\n" {
-		t.Errorf("%q", got)
+		t.Errorf("%+v", *got)
 	}
 	if len(b.Ends) < 2 || !strings.Contains(strings.Join(b.Ends, "\n"), "web2 (1) =: exit 3") || b.Left != 0 {
 		t.Errorf("ends %q, %d left", b.Ends, b.Left)
