@@ -18,6 +18,7 @@ import (
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/bench/helper"
 	"sshpace/internal/dropin"
+	"sshpace/internal/fanout/job"
 	"sshpace/internal/fleet/output"
 	"sshpace/internal/programs"
 	"sshpace/internal/sys/proc"
@@ -47,6 +48,8 @@ type System struct {
 	// Signals are those that end a command: SIGINT, SIGTERM, SIGHUP, SIGQUIT. They end a command
 	// that does not ask for them. nil for none.
 	Signals proc.Signals
+	// Hub is set in the program that knows hubs.
+	Hub job.Hub
 }
 
 // screen returns standard error, for drawing.
