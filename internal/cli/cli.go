@@ -157,6 +157,7 @@ func groups() []group {
 			{"shell", newShellCommand},
 		}},
 		{more, []command{
+			{"hub", newHubCommand},
 			{"compat", newCompatCommand},
 			{"completion", newCompletionCommand},
 			{"man", newManCommand},

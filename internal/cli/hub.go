@@ -44,7 +44,7 @@ func newHubCommand(sys System) *cobra.Command {
 	flags := cmd.Flags()
 	f.hubFlags.register(flags)
 	f.connection.register(flags)
-	flags.StringVar(&f.serving.Dir, "state", "", "directory of what the hub keeps, and of its socket (default hub in ~/.local/state/sshpace)")
+	flags.StringVar(&f.serving.Dir, "dir", "", "directory of what the hub keeps, and of its socket (default hub in ~/.local/state/sshpace)")
 	flags.StringVar(&f.serving.Listen, "listen", "", "listen on ADDRESS:PORT, too; with a certificate unless that is loopback")
 	flags.StringVar(&f.serving.Certificate, "tls-cert", "", "file of the hub's certificate, for --listen")
 	flags.StringVar(&f.serving.Key, "tls-key", "", "file of the key of the certificate")
@@ -54,7 +54,7 @@ func newHubCommand(sys System) *cobra.Command {
 	flags.BoolVar(&f.status, "status", false, "show what the hub keeps, what waits and which launchers are alive")
 	flags.BoolVar(&f.json, "json", false, "print JSON, with --status")
 	flags.StringVar(&f.credential, "credential", "", "print a credential: of client, or work:POOL for launchers")
-	flags.Var(&f.valid, "for", "how long the credential is valid")
+	flags.Var(&f.valid, "for", "time for which the credential is valid")
 	flags.StringVar(&f.connect, "connect", "", "connect standard input and output to the hub of this machine: as client, or work:POOL")
 	_ = cmd.RegisterFlagCompletionFunc("credential", words(func(context.Context) []string { return []string{string(job.RoleClient), string(job.LauncherRole(""))} }))
 	return cmd
@@ -65,7 +65,7 @@ func (f *hubCommand) run(ctx context.Context, sys System) error {
 		return err
 	}
 	if f.serving.Dir = cmp.Or(f.serving.Dir, hubDir(sys)); f.serving.Dir == "" {
-		return withHint(errors.New("no directory for a hub is known"), "set HOME, or give --state")
+		return withHint(errors.New("no directory for a hub is known"), "set HOME, or give --dir")
 	}
 	if f.status {
 		return f.show(ctx, sys)

@@ -80,7 +80,11 @@ func (f *hubFlags) bus(ctx context.Context, sys System, by connectionFlags, r jo
 		}
 		sys.screen().Notice("sshpace: the hub is away, trying again: " + termsafe.Line(err.Error()))
 	}
-	return sys.Hub.Dial(ctx, a)
+	bus, err := sys.Hub.Dial(ctx, a)
+	if e, is := errors.AsType[*Error](err); err != nil && (!is || e.Code == 0) {
+		err = &Error{Err: err, Code: ExitUnreachable, Hint: hintOf(err)}
+	}
+	return bus, err
 }
 
 // address returns where the hub is.

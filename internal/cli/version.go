@@ -58,7 +58,7 @@ func printVersion(sys System) error {
 
 // schemas names the layouts of --json, and of results.
 var schemas = []string{
-	"sshpace.advice/1", "sshpace.compare/2", "sshpace.config/1", "sshpace.doctor/1", "sshpace.hosts/1", "sshpace.import/1", "sshpace.job/1", "sshpace.jobs/1", "sshpace.keep/1", "sshpace.known-hosts.bench/1", "sshpace.known-hosts.lint/1", "sshpace.known-hosts.lookup/1", "sshpace.known-hosts.pin/1", "sshpace.known-hosts.scan/1", "sshpace.known-hosts.split/1",
+	"sshpace.advice/1", "sshpace.compare/2", "sshpace.config/1", "sshpace.doctor/1", "sshpace.hosts/1", "sshpace.hub/1", "sshpace.import/1", "sshpace.job/1", "sshpace.jobs/1", "sshpace.keep/1", "sshpace.known-hosts.bench/1", "sshpace.known-hosts.lint/1", "sshpace.known-hosts.lookup/1", "sshpace.known-hosts.pin/1", "sshpace.known-hosts.scan/1", "sshpace.known-hosts.split/1",
 	"sshpace.latency/1", "sshpace.limits/1", "sshpace.list/1", "sshpace.login/1", "sshpace.methods/1", "sshpace.plan/1", "sshpace.proof/1", "sshpace.report/1", "sshpace.run/1", "sshpace.survey/1",
 	"sshpace.version/1",
 }

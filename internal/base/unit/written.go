@@ -2,6 +2,7 @@ package unit
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -127,18 +128,24 @@ func (p *Percent) String() string { return strconv.FormatFloat(float64(*p), 'g',
 // Type names the value in the help.
 func (*Percent) Type() string { return "percent" }
 
-// Duration is a time as people write it: 90s, 2m or, as in ssh_config, a plain number of seconds.
-// It is never negative.
+// Duration is a time as people write it: 90s, 2m, 7d or, as in ssh_config, a plain number of
+// seconds. It is never negative.
 type Duration time.Duration
 
 // maxSeconds is the most that a time.Duration holds.
 const maxSeconds = math.MaxInt64 / float64(time.Second) / 2
 
+const day = 24 * time.Hour
+
 // Set parses text.
 func (s *Duration) Set(text string) error {
 	d, err := time.ParseDuration(text)
-	if n, bad := strconv.ParseFloat(text, 64); bad == nil && n >= 0 && n <= maxSeconds {
-		d, err = time.Duration(n*float64(time.Second)), nil
+	number, each := text, time.Second
+	if days, is := strings.CutSuffix(text, "d"); is {
+		number, each = days, day
+	}
+	if n, bad := strconv.ParseFloat(number, 64); bad == nil && n >= 0 && n*each.Seconds() <= maxSeconds {
+		d, err = time.Duration(n*float64(each)), nil
 	}
 	if err != nil || d < 0 {
 		return errors.New("want a time such as 10, 10s or 2m")
@@ -151,6 +158,9 @@ func (s *Duration) Set(text string) error {
 func (s *Duration) String() string {
 	if *s == 0 {
 		return ""
+	}
+	if d := time.Duration(*s); d%day == 0 {
+		return fmt.Sprintf("%dd", d/day)
 	}
 	return time.Duration(*s).String()
 }

@@ -56,12 +56,12 @@ func way(a job.Address) opener {
 func local(ctx context.Context, directory string, r job.Role) (conn net.Conn, c credential, err error) {
 	dir, err := safedir.Open(directory)
 	if err != nil {
-		return nil, c, fault.WithHint(err, "start the hub: sshpace hub, or name its directory by --state")
+		return nil, c, fault.WithHint(err, "start the hub: sshpace hub, or name its directory by --dir")
 	}
 	defer dir.Close()
 	path := filepath.Join(dir.Path(), socketName)
 	if conn, err = (&net.Dialer{}).DialContext(ctx, "unix", path); err != nil {
-		return nil, c, fault.WithHint(fmt.Errorf("no hub listens at %s: %w", path, err), "start the hub: sshpace hub")
+		return nil, c, fault.WithHint(fmt.Errorf("no hub listens at %s: %s", path, fault.Words(err)), "start the hub: sshpace hub")
 	}
 	if err = mux.CheckOwner(path, conn.(*net.UnixConn)); err == nil {
 		var k keys

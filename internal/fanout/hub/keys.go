@@ -95,12 +95,12 @@ func permissions(r job.Role) (p jwt.Permissions) {
 		return p
 	}
 	p.Sub.Allow.Add(inbox(r) + ".>")
-	pool, works := r.Pool()
-	if works {
+	those := ">" // of a kind
+	if pool, works := r.Pool(); works {
+		those = pool + ".>"
 		p.Pub.Allow.Add("event."+pool+".>", "alive."+pool+".>", "$JS.ACK."+batches+"."+pool+".>",
 			"$JS.API.CONSUMER.CREATE."+batches+"."+pool+".batch."+pool+".>", "$JS.API.CONSUMER.MSG.NEXT."+batches+"."+pool)
 	} else {
-		pool = "*"
 		p.Pub.Allow.Add("job.>", "stop.>", "batch.>", "$JS.API.CONSUMER.LIST."+batches)
 		for _, name := range []string{jobs, batches, events, alive} {
 			p.Pub.Allow.Add("$JS.API.STREAM.INFO."+name, "$JS.API.STREAM.PURGE."+name)
@@ -108,7 +108,7 @@ func permissions(r job.Role) (p jwt.Permissions) {
 	}
 	for _, kind := range []string{"job", "stop", "event", "alive"} {
 		name := streamOf[kind]
-		p.Pub.Allow.Add("$JS.API.DIRECT.GET."+name+"."+kind+"."+pool+".>", "$JS.API.CONSUMER.CREATE."+name+".*."+kind+"."+pool+".>",
+		p.Pub.Allow.Add("$JS.API.DIRECT.GET."+name+"."+kind+"."+those, "$JS.API.CONSUMER.CREATE."+name+".*."+kind+"."+those,
 			"$JS.API.CONSUMER.MSG.NEXT."+name+".*")
 	}
 	return p
@@ -129,7 +129,7 @@ func (NATS) Credential(directory string, r job.Role, valid time.Duration) ([]byt
 	defer dir.Close()
 	k, err := openKeys(dir, false)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fault.WithHint(fmt.Errorf("%s has no keys of a hub", dir.Path()), "start the hub once, or name its directory by --state")
+		return nil, fault.WithHint(fmt.Errorf("%s has no keys of a hub", dir.Path()), "start the hub once, or name its directory by --dir")
 	}
 	if err != nil {
 		return nil, err

@@ -3,6 +3,7 @@ package hub
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"sync"
 
@@ -18,8 +19,11 @@ type serverLog struct {
 	broken bool   // it has not written to its disk, and does not try again
 }
 
+// about is how the server names a connection; only the name that the user gives it is of use.
+var about = regexp.MustCompile(`^\w+ - cid:\d+ - "[^"]*:([^":]*)" - ("[^"]*" - )?`)
+
 func (l *serverLog) say(format string, v []any) {
-	text := termsafe.Line(fmt.Sprintf(format, v...))
+	text := about.ReplaceAllString(termsafe.Line(fmt.Sprintf(format, v...)), "a user ($1): ")
 	l.mu.Lock()
 	again := l.broken && strings.Contains(text, "failed to store a msg") // one for each message
 	l.said, l.broken = text, l.broken || strings.Contains(text, "critical write error")

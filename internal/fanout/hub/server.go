@@ -82,7 +82,7 @@ func (s *Server) useCluster(ctx context.Context) (err error) {
 // open opens the directory, starts the server and lets users in.
 func (s *Server) open(ctx context.Context) (err error) {
 	if s.dir, err = safedir.Make(s.params.Dir); err != nil {
-		return fault.WithHint(err, "name a directory of your own by --state")
+		return fault.WithHint(err, "name a directory of your own by --dir")
 	}
 	socket, err := mux.Listen(filepath.Join(s.dir.Path(), socketName))
 	if err != nil {
@@ -144,9 +144,9 @@ func socketError(err error) error {
 	var at *mux.Error
 	switch {
 	case errors.Is(err, mux.ErrLives):
-		return fault.WithHint(errors.New("a hub runs with this directory already"), "end that one first, or name another directory by --state")
+		return fault.WithHint(errors.New("a hub runs with this directory already"), "end that one first, or name another directory by --dir")
 	case errors.As(err, &at):
-		return fault.WithHint(fmt.Errorf("the hub's socket %s %s", at.Path, at.Text), "name another directory by --state")
+		return fault.WithHint(fmt.Errorf("the hub's socket %s %s", at.Path, at.Text), "name another directory by --dir")
 	}
 	return err
 }
