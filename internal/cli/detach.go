@@ -81,7 +81,10 @@ type leaving struct {
 
 // Begin prints the ID and leaves.
 func (l *leaving) Begin(s fleet.Start) error {
-	if err := cmp.Or(l.record.Err(), context.Cause(l.drain)); err != nil {
+	if l.record.Err() != nil { // which the record has returned
+		return nil
+	}
+	if err := context.Cause(l.drain); err != nil {
 		return err
 	}
 	if !l.quiet {

@@ -170,7 +170,7 @@ func runRun(ctx context.Context, sys System, f *runFlags, flags *pflag.FlagSet, 
 	}
 	store := history.New(history.Dir(sys.Getenv))
 	if f.listing.history && !f.selection.None() {
-		return usageError("leave -w out; words after --history are searched in commands and hosts", "--history lists runs of all hosts")
+		return usageError("leave -w out; words after --history are searched in commands, hosts and kept output", "--history lists runs of all hosts")
 	}
 	if !f.listing.history && (flags.Changed("since") || flags.Changed("limit") || f.listing.follow) {
 		return usageError("such as sshpace run --history --since 2h", "--since, --limit and --follow are for --history")
@@ -467,7 +467,7 @@ func (t *task) once(hard context.Context, sys System, f *runFlags, p fanout.Para
 		all = output.Tee{all, &leaving{sys: sys, drain: p.Drain, record: recorder, quiet: f.view.Quiet}}
 	}
 	summary, err := fanout.Run(hard, p, t.hosts, t.command, executor, all)
-	if lost := recorder.Close(); lost != nil {
+	if lost := recorder.Close(p.Drain); lost != nil {
 		fmt.Fprintf(sys.Stderr, "sshpace: warning: the record of this run is incomplete: %s\n", oneLine(lost.Error()))
 	}
 	return summary, err

@@ -130,7 +130,7 @@ type listingFlags struct {
 }
 
 func (f *listingFlags) register(flags *pflag.FlagSet) {
-	flags.BoolVar(&f.history, "history", false, "list earlier runs; with words, only those that have them in their command or hosts; with an ID, that run in full, in any view")
+	flags.BoolVar(&f.history, "history", false, "list earlier runs; with words, only those that have them in their command, hosts or kept output; with an ID, that run in full, in any view")
 	f.registerLimits(flags, "with --history: ")
 	flags.BoolVar(&f.follow, "follow", false, "with --history: show the last run, or the one with an ID, in any view, until it ends")
 }

@@ -56,6 +56,7 @@ func (a *attempt) Admit(ctx context.Context, addr string) error {
 	if err == nil {
 		a.beginFirstTry()
 		a.started()
+		err = context.Cause(ctx)
 	}
 	return err
 }
@@ -94,7 +95,13 @@ func (a *attempt) Reached(p fleet.Phase) {
 
 // started reports the beginning to the sink, before anything runs: later, output may hold the sink
 // up for any time, and a command must end in time all the same.
-func (a *attempt) started() { a.begun.Do(func() { a.run.started(a.index) }) }
+func (a *attempt) started() {
+	a.begun.Do(func() {
+		if !a.run.started(a.index) {
+			a.endCommand(errStopped)
+		}
+	})
+}
 
 func (a *attempt) Phase() fleet.Phase {
 	a.mu.Lock()

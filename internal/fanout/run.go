@@ -244,17 +244,22 @@ func (r *run) retrying(change int) {
 	r.sink.Waiting(r.waiting)
 }
 
-// started reports to the sink that the connection to a host begins, once.
-func (r *run) started(index int) {
+// started reports to the sink that the connection to a host begins, once, and returns whether it may.
+func (r *run) started(index int) bool {
 	r.sinkMu.Lock()
 	defer r.sinkMu.Unlock()
 	if r.touched[index] || r.sinkErr != nil {
-		return
+		return true
 	}
 	r.touched[index] = true
-	if err := r.sink.Started(index); err != nil && !r.isLoss(index, err) {
+	err := r.sink.Started(index)
+	if declined, ok := errors.AsType[*fleet.Declined](err); ok {
+		r.halt(declined.Why)
+		return false
+	} else if err != nil && !r.isLoss(index, err) {
 		r.fail(err)
 	}
+	return true
 }
 
 func (r *run) sleep(d time.Duration) time.Duration {

@@ -534,3 +534,53 @@ func TestLostDialogue(t *testing.T) {
 		}
 	}
 }
+
+// declining is a sink that lets only so many hosts start.
+type declining struct {
+	record
+	most int
+}
+
+func (d *declining) Started(index int) error {
+	if d.most--; d.most < 0 {
+		return &fleet.Declined{Why: "enough"}
+	}
+	return d.record.Started(index)
+}
+
+// A sink may let no further host start: none is, by a login or over a connection that was there,
+// and those that run go on.
+func TestDeclinedHost(t *testing.T) {
+	for _, kept := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			execute := func(ctx context.Context, _ host.Host, a fleet.Attempt) fleet.Outcome {
+				a.Reached(fleet.PhaseExec)
+				if err := context.Cause(ctx); err != nil {
+					return fleet.Outcome{Class: fleet.Cancelled, Exit: -1, Err: err.Error()}
+				}
+				time.Sleep(time.Minute)
+				if ctx.Err() != nil {
+					t.Error("a command was ended")
+				}
+				return ran(a)
+			}
+			var ex fleet.Executor = fake(execute)
+			if kept {
+				ex = unasked(execute)
+			}
+			sum, err := fanout.Run(t.Context(), fanout.Params{Fanout: 3}, names(9), fleet.Command{}, ex, &declining{record{t: t}, 2})
+			if err != nil || sum.OK != 2 || sum.NotStarted != 7 || sum.Stopped != "enough" {
+				t.Errorf("kept %v: %+v, %v", kept, sum, err)
+			}
+		})
+	}
+}
+
+// unasked is a fake over connections that were there.
+type unasked fake
+
+func (unasked) FDs() int { return 1 }
+
+func (f unasked) Execute(ctx context.Context, h host.Host, _ fleet.Command, a fleet.Attempt) fleet.Outcome {
+	return f(ctx, h, a)
+}

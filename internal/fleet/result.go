@@ -216,7 +216,7 @@ type Batch struct {
 	Begun      bool          // before, when somebody else had the run
 }
 
-// Declined is a Sink's error that stops a run before a batch.
+// Declined is a Sink's error that stops a run before a batch, or before a host.
 type Declined struct{ Why string }
 
 func (e *Declined) Error() string { return e.Why }
@@ -231,7 +231,8 @@ type Sink interface {
 	// Batch comes before each batch of a run that has several. A *Declined stops the run there.
 	Batch(Batch) error
 	// Started reports that the connection to the host with this index begins. A host that is never
-	// started has none; one that is tried again has one.
+	// started has none; one that is tried again has one. After a *Declined neither it nor another
+	// one is started.
 	Started(index int) error
 	Output(Event) error
 	// Done comes exactly once per host, after all of its Output. so counts the hosts that have

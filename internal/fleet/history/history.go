@@ -9,14 +9,19 @@
 package history
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"time"
 
+	"sshpace/internal/base/fault"
+	"sshpace/internal/base/sched"
 	"sshpace/internal/fleet"
 	"sshpace/internal/fleet/output"
 	"sshpace/internal/sys/journal"
@@ -43,15 +48,19 @@ type Store struct {
 func New(dir string) *Store { return &Store{journal.Directory(dir), map[string]string{}} }
 
 // Recorder writes the record of one run: its beginning, and the progress and end of each host. Its
-// methods never fail: a failing record must not end the run. Close returns the error.
+// methods never fail: a failing record must not end the run, unless that is detached. Close returns
+// the error.
 type Recorder struct {
 	fleet.Nothing
 	ID     string // of the run, sorts by time; "" where none is kept
 	file   *os.File
+	lines  patient // into file
 	sink   *output.JSON
-	err    error
 	room   int64 // bytes of output that may still be recorded
 	unkept int64 // of output for which there was none
+
+	detached bool // nobody knows of the run but by the record
+	begun    bool
 
 	pruning  sync.WaitGroup
 	unpruned error // why older runs could not be removed
@@ -65,8 +74,13 @@ func (s *Store) start(now time.Time, how output.How) (*Recorder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("history: %w", err)
 	}
-	r := &Recorder{ID: idOf(file.Name()), file: file, sink: output.NewRecord(file, how), room: how.Kept}
-	r.pruning.Go(func() { r.unpruned = s.dir.Prune(keepRuns) }) // while hosts are waited for
+	r := &Recorder{ID: idOf(file.Name()), file: file, lines: patient{w: file}, room: how.Kept, detached: how.Detached != nil}
+	r.sink = output.NewRecord(&r.lines, how)
+	var most int64
+	if r.room > 0 {
+		most = keepBytes
+	}
+	r.pruning.Go(func() { r.unpruned = s.dir.Prune(keepRuns, most) }) // while hosts are waited for
 	return r, nil
 }
 
@@ -74,42 +88,78 @@ func (s *Store) start(now time.Time, how output.How) (*Recorder, error) {
 func idOf(name string) string { return strings.TrimSuffix(filepath.Base(name), journal.Ending) }
 
 // Begin records the plan of the run.
-func (r *Recorder) Begin(s fleet.Start) error { return r.note(r.sink.Begin(s)) }
+func (r *Recorder) Begin(s fleet.Start) error {
+	r.sink.Begin(s)
+	if r.begun = r.Err() == nil; !r.begun && r.detached {
+		return r.Err()
+	}
+	return nil
+}
 
 // Started records that a host is being connected to.
-func (r *Recorder) Started(index int) error { return r.note(r.sink.Started(index)) }
+func (r *Recorder) Started(index int) error {
+	r.sink.Started(index)
+	if err := r.Err(); err != nil && r.detached {
+		return &fleet.Declined{Why: "the record cannot be written: " + fault.Words(err)}
+	}
+	return nil
+}
 
 // Output records output, as long as there is room for it.
 func (r *Recorder) Output(e fleet.Event) error {
+	if r.Err() != nil {
+		r.room = 0
+	}
 	kept := min(int64(len(e.Data)), r.room)
 	r.unkept += int64(len(e.Data)) - kept
 	if e.Data = e.Data[:kept]; kept == 0 {
 		return nil
 	}
 	r.room -= int64(len(e.Data))
-	return r.note(r.sink.Output(e))
+	r.sink.Output(e)
+	return nil
 }
 
 // Done records the end of a host.
 func (r *Recorder) Done(res fleet.Result, so fleet.Summary) error {
-	return r.note(r.sink.Done(res, so))
+	r.sink.Done(res, so)
+	return nil
 }
 
 // End records the end of the run.
 func (r *Recorder) End(so fleet.Summary) error {
 	so.Unkept = r.unkept
-	return r.note(r.sink.End(so))
+	r.sink.End(so)
+	return nil
 }
 
-// Err returns the first error so far.
-func (r *Recorder) Err() error { return r.err }
-
-// note keeps the first error.
-func (r *Recorder) note(err error) error {
-	if r.err == nil && err != nil {
-		r.err = fmt.Errorf("history: %w", err)
+// Err returns why the record cannot be written now.
+func (r *Recorder) Err() error {
+	if len(r.lines.rest) == 0 {
+		return nil
 	}
-	return nil
+	return fmt.Errorf("history: %w", r.lines.err)
+}
+
+// patient writes to a file, and keeps what there is no room for until there is.
+type patient struct {
+	w    io.Writer
+	rest []byte
+	err  error // why there is a rest
+}
+
+func (p *patient) Write(data []byte) (int, error) {
+	all := data
+	if len(p.rest) > 0 {
+		all = append(p.rest, data...)
+	}
+	n, err := p.w.Write(all)
+	if p.err = err; len(p.rest) == 0 {
+		p.rest = bytes.Clone(all[n:])
+	} else {
+		p.rest = all[n:]
+	}
+	return len(data), nil
 }
 
 // Beside joins the sink and the record, which comes last, so that it knows which output was lost.
@@ -120,13 +170,21 @@ func (r *Recorder) Beside(sink fleet.Sink) fleet.Sink {
 	return output.Tee{sink, r}
 }
 
-// Close returns the first error of the record; earlier lines stay.
-func (r *Recorder) Close() error {
+// Close returns why the record is not complete. That of a detached run waits for room, until ctx
+// ends.
+func (r *Recorder) Close(ctx context.Context) error {
 	if r.ID == "" {
 		return nil
 	}
+	for r.detached && r.begun && r.Err() != nil && sched.For(ctx, time.Second) {
+		r.lines.Write(nil)
+	}
 	r.pruning.Wait()
-	return errors.Join(r.err, r.unpruned, r.file.Close())
+	err := r.Err()
+	if r.detached && !r.begun {
+		err = nil // Begin has returned it
+	}
+	return errors.Join(err, r.unpruned, r.file.Close())
 }
 
 // ids lists the recorded runs, the newest first.

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -70,7 +71,7 @@ func record(t *testing.T, s *Store, start time.Time) string {
 		}
 	}
 	r.End(fleet.Summary{Elapsed: 5 * time.Second})
-	if err := r.Close(); err != nil {
+	if err := r.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	return r.ID
@@ -172,7 +173,7 @@ func TestList(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.Begin(fleet.Start{ID: r.ID, Time: start.Add(time.Duration(i) * time.Hour), Command: fmt.Sprintf("Step %d\nof it", i), Hosts: hosts(t, fmt.Sprintf("web%d,db1=root@192.0.2.%d", i, i))})
-		r.Close()
+		r.Close(t.Context())
 	}
 	for _, tt := range []struct {
 		l        Listing
@@ -218,7 +219,7 @@ func TestRepetitionsJoin(t *testing.T) {
 			r.Done(result(h, exit), fleet.Summary{})
 		}
 		r.End(fleet.Summary{})
-		r.Close()
+		r.Close(t.Context())
 		return r.ID
 	}
 	is := func(sets, want string) {
@@ -264,7 +265,7 @@ func TestHow(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.Begin(fleet.Start{ID: r.ID, Time: time.Now(), Command: "x", Hosts: hosts(t, "web1")})
-		if err := r.Close(); err != nil {
+		if err := r.Close(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		rec, err := s.last()
@@ -323,7 +324,7 @@ func TestCommandCanBeLeftOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.Begin(fleet.Start{ID: r.ID, Time: time.Now(), Hosts: hosts(t, "a")})
-	if err := r.Close(); err != nil {
+	if err := r.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	data, err := os.ReadFile(filepath.Join(dir, r.ID+journal.Ending))
@@ -338,7 +339,7 @@ func TestIDsAndPrune(t *testing.T) {
 	for day := range 5 {
 		ids = append(ids, record(t, s, time.Date(2026, 1, 1+day, 0, 0, 0, 0, time.UTC)))
 	}
-	if err := s.dir.Prune(2); err != nil {
+	if err := s.dir.Prune(2, 0); err != nil {
 		t.Fatal(err)
 	}
 	got, err := s.ids()
@@ -365,7 +366,7 @@ func TestPruneNowAndThen(t *testing.T) {
 		for count(t, s) < tt.runs {
 			record(t, s, time.Date(2026, 1, 1, count(t, s), 0, 0, 0, time.UTC))
 		}
-		if err := s.dir.Prune(20); err != nil || count(t, s) != tt.left {
+		if err := s.dir.Prune(20, 0); err != nil || count(t, s) != tt.left {
 			t.Errorf("of %d runs %d are left, want %d (%v)", tt.runs, count(t, s), tt.left, err)
 		}
 	}
@@ -411,12 +412,94 @@ func TestFullDisk(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &Recorder{ID: "x", file: full, sink: output.NewRecord(full, output.How{})}
+	r := &Recorder{ID: "x", file: full, lines: patient{w: full}}
+	r.sink = output.NewRecord(&r.lines, output.How{})
 	if err := r.Done(result(host.Host{Name: "a"}, 0), fleet.Summary{}); err != nil {
 		t.Errorf("Done: %v", err)
 	}
-	if err := r.Close(); err == nil || !strings.Contains(err.Error(), "no space left") {
+	if err := r.Close(t.Context()); err == nil || !strings.Contains(err.Error(), "no space left") {
 		t.Errorf("Close: %v", err)
+	}
+}
+
+// cramped is a file on a disk that has room for so many bytes.
+type cramped struct {
+	bytes.Buffer
+	room int
+}
+
+func (c *cramped) Write(p []byte) (int, error) {
+	n, _ := c.Buffer.Write(p[:min(len(p), c.room)])
+	if c.room -= n; n < len(p) {
+		return n, syscall.ENOSPC
+	}
+	return n, nil
+}
+
+// Where there is no room, a detached run starts no host, and its record becomes whole once there is
+// room again: without output that came meanwhile.
+func TestRoomAgain(t *testing.T) {
+	var want string
+	for room := range 1200 {
+		disk := &cramped{room: room}
+		r := &Recorder{ID: "x", lines: patient{w: disk}, room: 100, detached: true}
+		r.sink = output.NewRecord(&r.lines, output.How{})
+		list := hosts(t, "web[1-2]")
+		begun := r.Begin(fleet.Start{ID: r.ID, Command: "uptime", Hosts: list}) == nil
+		started := r.Started(0) == nil
+		full := r.Err() != nil
+		r.Output(fleet.Event{Host: "web1", Data: []byte("load\n")})
+		r.Done(result(list[0], 0), fleet.Summary{})
+		disk.room = 1e6
+		second := r.Started(1) == nil
+		res := result(list[1], 0)
+		res.Index = 1
+		r.Done(res, fleet.Summary{})
+		r.Output(fleet.Event{Index: 1, Host: "web2", Data: []byte("late\n")})
+		r.End(fleet.Summary{OK: 2})
+		rec, err := readRecord(bytes.NewReader(disk.Bytes()))
+		if err != nil || r.Err() != nil || len(rec.Results) != 2 || !rec.Finished || !second || started && !begun {
+			t.Fatalf("room for %d: %v, %v, %+v", room, err, r.Err(), rec)
+		}
+		if full != (rec.Summary.Unkept == 10) || !full && rec.Summary.Unkept > 0 {
+			t.Errorf("room for %d: full %v, %d bytes were not kept", room, full, rec.Summary.Unkept)
+		}
+		want = disk.String()
+	}
+	if !strings.Contains(want, "late") {
+		t.Errorf("never enough room:\n%s", want)
+	}
+}
+
+// A run that cannot be ended from here is not, and says why; no process is signaled unless it is
+// known to be the run's.
+func TestStop(t *testing.T) {
+	s, machine := New(t.TempDir()), "elsewhere"
+	for _, tt := range []struct {
+		how  output.How
+		live bool
+		want string
+	}{
+		{output.How{Detached: &output.Process{PID: os.Getpid(), Machine: machine}}, true, "goes on on another machine, elsewhere"},
+		{output.How{}, true, "is not detached"},
+		{output.How{Detached: &output.Process{PID: os.Getpid(), Machine: machine}}, false, ""},
+	} {
+		r, err := s.start(time.Now(), tt.how)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Begin(fleet.Start{ID: r.ID, Time: time.Now(), Command: "true", Hosts: hosts(t, "a")})
+		if !tt.live {
+			r.Close(t.Context())
+		}
+		rec, err := s.Run(r.ID)
+		if err == nil {
+			rec, err = s.Stop(t.Context(), rec, false)
+		}
+		if tt.want == "" && (err != nil || rec.State() != "killed") || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
+			t.Errorf("%v: %+v", err, rec)
+		}
+		r.Close(t.Context())
 	}
 }
 
@@ -533,7 +616,7 @@ func TestFollow(t *testing.T) {
 	}
 	want := fleet.Summary{OK: 1, Failed: 1, MaxExit: 1, Elapsed: time.Minute}
 	r.End(want)
-	r.Close()
+	r.Close(t.Context())
 	if so := <-done; so != want || seen.end != want {
 		t.Errorf("%+v, %+v, want %+v", so, seen.end, want)
 	}

@@ -9,8 +9,11 @@ import (
 	"sshpace/internal/fleet/output"
 )
 
-// keepRuns is how many runs the history keeps.
-const keepRuns = 200
+// keepRuns is how many runs the history keeps, and keepBytes how much of them, where output is kept.
+const (
+	keepRuns  = 200
+	keepBytes = 4 << 30
+)
 
 // Keep begins the record of a run; a nil store keeps none. A history that cannot be written causes
 // a warning and does not stop the command, unless that is detached: then nobody would see it.

@@ -40,7 +40,7 @@ func shortID(ids []string, at int) string {
 
 // Listing selects the runs to show, and the form.
 type Listing struct {
-	Words []string  // only runs that have all of them in their command or hosts; a single one may be an ID, of the run to show in full
+	Words []string  // only runs that have all of them in their command, hosts or kept output; a single one may be an ID, of the run to show in full
 	Since time.Time // only runs since then
 	Limit int       // at most this many, the newest; 0: one screen of a terminal, otherwise all; -1: all
 	Width int       // of the terminal, 0 = none
@@ -92,7 +92,7 @@ func (s *Store) list(l Listing) (list []listed, more int, err error) {
 	for i, id := range ids {
 		rec, unread := s.Read(id)
 		switch {
-		case unread != nil && len(l.Words) > 0 || unread == nil && !rec.has(l.Words):
+		case unread != nil && len(l.Words) > 0 || unread == nil && !s.has(id, rec, l.Words):
 			continue
 		case unread == nil && rec.Start.Before(l.Since), l.Jobs && (unread != nil || rec.How.Detached == nil):
 			continue
@@ -103,15 +103,24 @@ func (s *Store) list(l Listing) (list []listed, more int, err error) {
 		list = append(list, listed{shortID(ids, i), rec, unread})
 	}
 	if len(list) == 0 && len(l.Words) > 0 && err == nil {
-		err = fault.Usage("sshpace run --history lists the runs", "no recorded run has %s in its ID, its command or its hosts", shell.Line(l.Words...))
+		err = fault.Usage("sshpace run --history lists the runs", "no recorded run has %s in its ID, its command, its hosts or its kept output", shell.Line(l.Words...))
 	}
 	return list, more, err
 }
 
-// has reports whether each word is in the command or in the name of a host.
-func (rec *Record) has(words []string) bool {
+// has reports whether each word is in the command, in the name of a host, or in the kept output.
+func (s *Store) has(id string, rec *Record, words []string) bool {
 	text := strings.ToLower(rec.Command + "\n" + strings.Join(rec.Hosts, "\n"))
-	return !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(text, strings.ToLower(word)) })
+	words = slices.DeleteFunc(slices.Clone(words), func(word string) bool { return strings.Contains(text, strings.ToLower(word)) })
+	if len(words) == 0 || rec.How.Kept == 0 {
+		return len(words) == 0
+	}
+	f, err := s.open(id)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	return output.Says(f, words)
 }
 
 // Show lists recorded runs, the newest first.

@@ -185,6 +185,14 @@ func (p *replay) start(data []byte) error {
 	return p.sink.Started(i)
 }
 
+// content returns the text as it came.
+func (rec *outputRecord) content() ([]byte, error) {
+	if rec.Text != nil {
+		return []byte(*rec.Text), nil
+	}
+	return base64.StdEncoding.DecodeString(rec.Base64)
+}
+
 // output hands on a piece of output. One that may be a part of a line gets its end with the next
 // piece, which shows whether the line went on.
 func (p *replay) output(data []byte) error {
@@ -196,12 +204,9 @@ func (p *replay) output(data []byte) error {
 	if err != nil {
 		return err
 	}
-	text, err := base64.StdEncoding.DecodeString(rec.Base64)
+	text, err := rec.content()
 	if err != nil {
 		return err
-	}
-	if rec.Text != nil {
-		text = []byte(*rec.Text)
 	}
 	ends := &p.lines.Of(i)[rec.Stream]
 	if *ends && !rec.Continues {

@@ -60,16 +60,30 @@ func (d Directory) Open(name string) (f *os.File, err error) {
 }
 
 // Prune removes our journals but for the newest ones, when there are a tenth more: it examines all
-// of them then. A file whose name does not begin with a time is the user's, and stays.
-func (d Directory) Prune(keep int) error {
+// of them then. If most is not 0, it always does, and together they have no more bytes than that. A
+// file whose name does not begin with a time is the user's, and stays; so does what is written now.
+func (d Directory) Prune(keep int, most int64) error {
 	return there(d.in(func(directory *safedir.Directory) error {
-		if all, err := directory.Entries(Ending); err != nil || len(all) <= keep+keep/10 {
+		if all, err := directory.Entries(Ending); err != nil || most == 0 && len(all) <= keep+keep/10 {
 			return err
 		}
 		names, err := directory.Names(Ending)
 		names = slices.DeleteFunc(names, func(name string) bool { return !stamped(name) })
-		for _, name := range names[:max(0, len(names)-keep)] {
-			err = errors.Join(err, there(directory.Remove(name))) // another run prunes, too
+		slices.Reverse(names)
+		var bytes int64
+		for i, name := range names {
+			f, gone := directory.Own(name)
+			if gone != nil { // another run prunes, too
+				err = errors.Join(err, there(gone))
+				continue
+			}
+			if info, unknown := f.Stat(); unknown == nil {
+				bytes += info.Size()
+			}
+			if (i >= keep || most > 0 && bytes > most) && !Written(f) {
+				err = errors.Join(err, there(directory.Remove(name)))
+			}
+			f.Close()
 		}
 		return err
 	}))

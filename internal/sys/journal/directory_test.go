@@ -49,7 +49,7 @@ func TestNoDirectory(t *testing.T) {
 	if names, err := Directory("").Names(); len(names) > 0 || err != nil {
 		t.Errorf("%q, %v", names, err)
 	}
-	if err := Directory("").Prune(1); err != nil {
+	if err := Directory("").Prune(1, 0); err != nil {
 		t.Error(err)
 	}
 	if _, err := Directory("").Create(begin, ""); err == nil {
@@ -81,7 +81,7 @@ func TestPrune(t *testing.T) {
 	var all sync.WaitGroup
 	for range 4 {
 		all.Go(func() {
-			if err := d.Prune(5); err != nil {
+			if err := d.Prune(5, 0); err != nil {
 				t.Error(err)
 			}
 		})
@@ -118,4 +118,32 @@ func TestOneWriter(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.Close()
+}
+
+// Pruning by size leaves the newest ones that fit, and what is being written.
+func TestPruneBytes(t *testing.T) {
+	d := Directory(t.TempDir())
+	var keep []string
+	for day := range 6 {
+		f, err := d.Create(begin.AddDate(0, 0, day), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		if _, err := f.Write(make([]byte, 100)); err != nil {
+			t.Fatal(err)
+		}
+		if day == 0 || day >= 4 {
+			keep = append([]string{filepath.Base(f.Name())}, keep...)
+		}
+		if day > 0 {
+			f.Close()
+		}
+	}
+	if err := d.Prune(200, 250); err != nil {
+		t.Fatal(err)
+	}
+	if names, err := d.Names(); err != nil || !slices.Equal(names, keep) {
+		t.Errorf("%q, want %q, %v", names, keep, err)
+	}
 }
