@@ -244,7 +244,7 @@ func (r *run) retrying(change int) {
 	r.sink.Waiting(r.waiting)
 }
 
-// started reports to the sink that the connection to a host begins, once, and returns whether it may.
+// started reports to the sink that the connection to a host begins, once, and whether it may.
 func (r *run) started(index int) bool {
 	r.sinkMu.Lock()
 	defer r.sinkMu.Unlock()

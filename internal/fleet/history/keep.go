@@ -9,7 +9,7 @@ import (
 	"sshpace/internal/fleet/output"
 )
 
-// keepRuns is how many runs the history keeps, and keepBytes how much of them, where output is kept.
+// keepRuns is how many runs the history keeps, and keepBytes how much of them if output is kept.
 const (
 	keepRuns  = 200
 	keepBytes = 4 << 30
