@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/nats-io/jwt/v2"
@@ -61,7 +62,10 @@ func local(ctx context.Context, directory string, r job.Role) (conn net.Conn, c 
 	defer dir.Close()
 	path := filepath.Join(dir.Path(), socketName)
 	if conn, err = (&net.Dialer{}).DialContext(ctx, "unix", path); err != nil {
-		return nil, c, fault.WithHint(fmt.Errorf("no hub listens at %s: %s", path, fault.Words(err)), "start the hub: sshpace hub")
+		if why, is := errors.AsType[syscall.Errno](err); is {
+			err = why
+		}
+		return nil, c, fault.WithHint(fmt.Errorf("no hub listens at %s: %w", path, err), "start the hub: sshpace hub")
 	}
 	if err = mux.CheckOwner(path, conn.(*net.UnixConn)); err == nil {
 		var k keys

@@ -256,7 +256,7 @@ func (s *Server) accept(door net.Listener) {
 	for conn := range tcp.Accepted(door) {
 		s.work.Go(func() {
 			defer conn.Close()
-			if local, is := conn.(*net.UnixConn); is && mux.CheckOwner(s.dir.Path(), local) != nil {
+			if !s.admits(conn) {
 				return
 			}
 			if err := s.pump(conn); err != nil {
@@ -264,6 +264,22 @@ func (s *Server) accept(door net.Listener) {
 			}
 		})
 	}
+}
+
+// handshakeTime bounds the beginning of TLS.
+const handshakeTime = 5 * time.Second
+
+// admits reports whether somebody may talk to the server: our own user, or who speaks TLS.
+func (s *Server) admits(conn net.Conn) bool {
+	ctx, cancel := context.WithTimeout(s.life, handshakeTime)
+	defer cancel()
+	switch conn := conn.(type) {
+	case *net.UnixConn:
+		return mux.CheckOwner(s.dir.Path(), conn) == nil
+	case *tls.Conn:
+		return conn.HandshakeContext(ctx) == nil
+	}
+	return true
 }
 
 // pump serves a connection. The error says what was refused.
