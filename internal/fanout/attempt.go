@@ -46,6 +46,10 @@ func (a *attempt) Admit(ctx context.Context, addr string) error {
 	}
 	start := time.Now()
 	err := a.ticket.Admit(ctx, addr)
+	if err == nil {
+		a.started()
+		err = a.permitted(ctx)
+	}
 	wait := time.Since(start)
 
 	a.mu.Lock()
@@ -55,14 +59,24 @@ func (a *attempt) Admit(ctx context.Context, addr string) error {
 
 	if err == nil {
 		a.beginFirstTry()
-		a.started()
-		err = context.Cause(ctx)
+	}
+	return err
+}
+
+// permitted waits until the host may start. What is not permitted ends the attempt.
+func (a *attempt) permitted(ctx context.Context) error {
+	if a.run.Permit == nil || ctx.Err() != nil { // what has started may have ended the run
+		return context.Cause(ctx)
+	}
+	err := a.run.Permit(ctx, a.index)
+	if err != nil {
+		a.endCommand(err)
 	}
 	return err
 }
 
 func (a *attempt) Reached(p fleet.Phase) {
-	if p >= fleet.PhaseExec { // a connection that was there already needs no Admit
+	if p >= fleet.PhaseExec {
 		a.started()
 	}
 	now := time.Now()

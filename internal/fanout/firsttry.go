@@ -25,7 +25,8 @@ type firstTry struct {
 
 // limitedByMachine reports whether the machine, not the user, bounds how many hosts are connected.
 func (r *run) limitedByMachine() bool {
-	return cap(r.slots) < r.total && (r.Fanout == 0 || cap(r.slots) < r.Fanout)
+	slots := cap(r.Room.slots)
+	return slots < r.total && (r.Fanout == 0 || slots < r.Fanout)
 }
 
 // beginFirstTry starts the clock, now that the connection may be opened.

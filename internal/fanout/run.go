@@ -39,6 +39,14 @@ type Params struct {
 	// Drain, when done, ends the run politely: nothing new starts, and running commands are ended
 	// as by their timeout. nil is never.
 	Drain context.Context
+	// Enough, when done, starts nothing more, and what has started goes on. nil is never.
+	Enough context.Context
+	// Permit is called when a host is admitted, and returns when its connection may be opened, or
+	// its command may leave on one that is open already; an error ends the attempt. nil permits
+	// all.
+	Permit func(ctx context.Context, index int) error
+	// Room is shared with other runs. nil is a room for this one alone, by Fanout and Resources.
+	Room *Room
 	// Pace is how many hosts start when.
 	Pace Pace
 	// RetryFor bounds how long a host waits for another try while servers ask to slow down; 0 is
@@ -57,8 +65,6 @@ type run struct {
 	Params
 	executor fleet.Executor
 	command  fleet.Command
-	gate     *admit.Gate
-	slots    chan struct{}   // one per host that is connected or connecting
 	soft     context.Context // ends politely; child of hard
 	stop     context.CancelCauseFunc
 	starting context.Context // ends when nothing new may start; child of soft
@@ -82,9 +88,8 @@ type run struct {
 // Summary is right in any case.
 func Run(ctx context.Context, p Params, hosts []host.Host, cmd fleet.Command, ex fleet.Executor, sink fleet.Sink) (fleet.Summary, error) {
 	start := time.Now()
-	resources := p.Resources
-	if resources == nil {
-		resources = ownResources()
+	if p.Room == nil {
+		p.Room = newRoom(p.Resources, p.Fanout, len(hosts), ex.FDs(), p.ReservedFDs)
 	}
 	soft, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -93,12 +98,13 @@ func Run(ctx context.Context, p Params, hosts []host.Host, cmd fleet.Command, ex
 	}
 	starting, stopStarting := context.WithCancelCause(soft)
 	defer stopStarting(nil)
+	if p.Enough != nil {
+		defer context.AfterFunc(p.Enough, func() { stopStarting(context.Cause(p.Enough)) })()
+	}
 	r := &run{
 		starting: starting, stopStarting: stopStarting, total: len(hosts), phases: make([]atomic.Uint32, len(hosts)),
 		Params: p, executor: ex, command: cmd, sink: sink, soft: soft, stop: stop,
-		gate:  admit.New(admit.Limits{Most: p.Fanout, RetryFor: p.RetryFor, RetryDown: p.RetryDown}),
-		slots: make(chan struct{}, resources.slots(p.Fanout, len(hosts), ex.FDs(), p.ReservedFDs)),
-		lost:  map[int]string{}, touched: map[int]bool{},
+		lost: map[int]string{}, touched: map[int]bool{},
 	}
 	err := sink.Begin(fleet.Start{ID: p.ID, Time: start, Command: cmd.Text, Hosts: hosts, Phase: r.phase})
 	if err == nil {
@@ -149,28 +155,18 @@ func (r *run) all(hard context.Context, hosts []host.Host) {
 // phase returns how far a host is now.
 func (r *run) phase(index int) fleet.Phase { return fleet.Phase(r.phases[index].Load()) }
 
-func (r *run) takeSlot() bool {
-	if r.starting.Err() != nil {
-		return false
-	}
-	select {
-	case r.slots <- struct{}{}:
-		return true
-	case <-r.starting.Done():
-		return false
-	}
-}
+func (r *run) takeSlot() bool { return r.Room.enter(r.starting) }
 
 // one runs one host, with retries, and reports its end. It enters with a slot.
 func (r *run) one(hard context.Context, res fleet.Result, tried <-chan struct{}) {
 	res.Start = time.Now()
-	ticket, silence := r.gate.Ticket(), time.Duration(0)
+	ticket, silence := r.Room.gate.Retrying(r.RetryFor, r.RetryDown), time.Duration(0)
 	if r.limitedByMachine() {
 		silence = firstTryLimit
 	}
 	for more := true; more; {
 		outcome, a := r.attempt(hard, &res, ticket, silence)
-		<-r.slots
+		r.Room.leave()
 		if a.yielded(&outcome) {
 			res.Class, silence = fleet.Throttled, 0
 			res.Attempts--
@@ -304,7 +300,7 @@ func (r *run) done(res fleet.Result) {
 	res.Incomplete = cmp.Or(res.Incomplete, r.lost[res.Index])
 	r.summary.Add(&res)
 	if res.Class == fleet.Lost {
-		r.gate.ConnectionLost()
+		r.Room.gate.ConnectionLost()
 	}
 	r.judge()
 	if err := r.sink.Done(res, r.summary); err != nil && !r.isLoss(res.Index, err) {

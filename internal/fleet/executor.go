@@ -91,7 +91,8 @@ type Executor interface {
 	// FDs is how many file descriptors one running host may need at most.
 	FDs() int
 	// Execute connects and runs the command once, without retrying. It reports every phase and all
-	// output to the Attempt, and calls Admit before it opens a connection to a server.
+	// output to the Attempt, and calls Admit before it opens a connection to a server, or uses one
+	// that is open.
 	//
 	// When ctx ends, a running command is ended politely: signal, short grace, close. When
 	// a.Abort() ends, everything is dropped at once.
@@ -112,8 +113,8 @@ type Attempt interface {
 	Through(f func(Stream, []byte) []byte)
 	// Admit waits until a login at addr ("ip:port", or any other name of one server) may start, and
 	// returns ctx's cause if that ends first. The permission ends with Reached(PhaseExec), with the
-	// attempt, or with the next Admit; that of "" permits nothing, and does not wait: the login
-	// waits for a person.
+	// attempt, or with the next Admit; that of "" is of no login, and does not wait for
+	// others: the connection is there, or the login waits for a person.
 	Admit(ctx context.Context, addr string) error
 	// Reached reports that a phase begins. Phases may be left out but not go back.
 	Reached(Phase)

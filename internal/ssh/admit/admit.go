@@ -57,7 +57,14 @@ func MostLogins(elapsed time.Duration) int {
 }
 
 // Ticket makes a ticket for one host.
-func (g *Gate) Ticket() *Ticket { return &Ticket{gate: g, began: time.Now()} }
+func (g *Gate) Ticket() *Ticket { return &Ticket{gate: g, limits: g.Limits, began: time.Now()} }
+
+// Retrying makes a ticket for one host with limits of its own; see Limits.
+func (g *Gate) Retrying(retryFor time.Duration, retryDown bool) *Ticket {
+	t := g.Ticket()
+	t.limits.RetryFor, t.limits.RetryDown = retryFor, retryDown
+	return t
+}
 
 // ConnectionLost reports that a server has ended a connection after its login: servers may be
 // restarting, so that for some seconds ports that refuse are tried again.
@@ -70,8 +77,9 @@ func (g *Gate) ConnectionLost() {
 // Ticket is the permission of one host to log in, one login at a time and as often as it needs. Its
 // methods are listed in the order of a login, and may be called concurrently.
 type Ticket struct {
-	gate  *Gate
-	began time.Time
+	gate   *Gate
+	limits Limits
+	began  time.Time
 
 	mu       sync.Mutex
 	slot     *slot     // of the running or the last login; nil before the first
@@ -140,7 +148,7 @@ func (t *Ticket) KeyShown(took, roundTrip time.Duration) {
 func (t *Ticket) Near() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return !t.gate.RetryDown && t.gate.near(t.sample)
+	return !t.limits.RetryDown && t.gate.near(t.sample)
 }
 
 // LoggedIn reports that the login has succeeded. The attempt continues until End.

@@ -56,7 +56,7 @@ func (a *attempts) add(e Ending, late lateness, concurrent int) {
 
 // again reports whether a host may be tried again, and how long it waits until then.
 func (t *Ticket) again() (after time.Duration, again bool) {
-	a, limits := &t.attempts, &t.gate.Limits
+	a, limits := &t.attempts, &t.limits
 	accepted := t.slot != nil && t.slot.server.accepted()
 	restarting := a.ending&Refused != 0 && (accepted || t.gate.restarting())
 	limit := limits.RetryFor

@@ -63,6 +63,11 @@ func (e *Engine) onKept(ctx context.Context, t *Target, cmd fleet.Command, a fle
 	if l == nil {
 		return o, false
 	}
+	if a.Admit(ctx, "") != nil {
+		o = failed(interrupted(ctx), fleet.RanNo)
+		e.kept.leave(t, l, &o)
+		return o, true
+	}
 	l.usable = time.Now().Add(t.connectTimeout())
 	o = e.runOn(ctx, l, t, cmd, a)
 	return o, o.Ran != fleet.RanNo || ctx.Err() != nil

@@ -29,13 +29,20 @@ type Session struct {
 // otherwise an *Error. There is no second session against refused signals: it would end the other
 // sessions of the master.
 func (s *Session) Run(ctx context.Context, a fleet.Attempt) (fleet.Outcome, error) {
-	starting, cancel := context.WithTimeoutCause(ctx, cmp.Or(max(s.Timeout, 0), fleet.ConnectTimeout), fleet.ErrConnectTimeout)
-	defer cancel()
-	m, err := Open(starting, s.Path)
+	m, err := s.open(ctx)
 	if err != nil {
 		return fleet.Outcome{}, err
 	}
-	o, err := m.Run(ctx, starting, s.Command, a)
+	var o fleet.Outcome
+	if err = a.Admit(ctx, ""); err == nil {
+		starting, cancel := s.soon(ctx)
+		defer cancel()
+		o, err = m.Run(ctx, starting, s.Command, a)
+	} else {
+		o = m.Result
+		o.Exit = -1
+		o.Stop(context.Cause(ctx))
+	}
 	m.Close()
 	<-m.Done()
 	failed, ok := errors.AsType[*session.NotStarted](err)
@@ -46,6 +53,16 @@ func (s *Session) Run(ctx context.Context, a fleet.Attempt) (fleet.Outcome, erro
 		return failed.Outcome, nil
 	}
 	return fleet.Outcome{}, s.survived(s.unopened(failed))
+}
+
+func (s *Session) open(ctx context.Context) (*Master, error) {
+	ctx, cancel := s.soon(ctx)
+	defer cancel()
+	return Open(ctx, s.Path)
+}
+
+func (s *Session) soon(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, cmp.Or(max(s.Timeout, 0), fleet.ConnectTimeout), fleet.ErrConnectTimeout)
 }
 
 // unopened returns why there is no session.
