@@ -201,6 +201,8 @@ func (w *work) Batch() (string, int) { return w.job, w.batch }
 
 func (w *work) Working(context.Context) error { return w.message.InProgress() }
 
+func (w *work) Back() error { return w.message.Nak() }
+
 func (w *work) Done(ctx context.Context) error {
 	return w.bus.do(ctx, "$JS.ACK", func(ctx context.Context) error {
 		err := w.message.DoubleAck(ctx)

@@ -96,6 +96,8 @@ type Work interface {
 	Working(ctx context.Context) error
 	// Done ends it: no launcher gets it again.
 	Done(ctx context.Context) error
+	// Back gives it to another launcher at once.
+	Back() error
 }
 
 // Status describes a hub.
@@ -162,6 +164,10 @@ func subject(kind, pool, job string, number int) string {
 // allOf returns the pattern of all entries of a job.
 func allOf(kind, job string) string {
 	return strings.Join([]string{kind, "*", Token(job), "*"}, ".")
+}
+
+func aliveSubject(pool, launcher string) string {
+	return strings.Join([]string{aliveKind, pool, launcher}, ".")
 }
 
 // parts returns the parts of a subject of a batch, or of a part of a job.

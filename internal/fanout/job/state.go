@@ -3,6 +3,7 @@ package job
 import (
 	"encoding/base64"
 	"fmt"
+	"slices"
 )
 
 // State is how far the hosts of a batch are: the headers of each entry of its journal, over all
@@ -26,6 +27,12 @@ func (b *Bits) Add(i int) {
 	(*b)[i/8] |= 1 << (i % 8)
 }
 
+func (b Bits) drop(i int) {
+	if i/8 < len(b) {
+		b[i/8] &^= 1 << (i % 8)
+	}
+}
+
 // Join adds all of other.
 func (b *Bits) Join(other Bits) {
 	for i, byte := range other {
@@ -44,6 +51,10 @@ func (b Bits) Count() (n int) {
 		}
 	}
 	return n
+}
+
+func (s *State) clone() State {
+	return State{Owner: s.Owner, Started: slices.Clone(s.Started), Ended: slices.Clone(s.Ended), Failed: slices.Clone(s.Failed)}
 }
 
 // The names of the headers.

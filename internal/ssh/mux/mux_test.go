@@ -271,3 +271,20 @@ func TestHungMaster(t *testing.T) {
 	}
 	<-m.Done()
 }
+
+// TestPermit: over a connection that is there a command leaves when the run permits it, however
+// long that takes, and otherwise does not.
+func TestPermit(t *testing.T) {
+	m := startMaster(t, sshtest.StartSshdForOther(t))
+	for _, no := range []error{nil, errors.New("not yours")} {
+		x := &shared{path: m.path, timeout: 2 * time.Second}
+		p := fanout.Params{Permit: func(context.Context, int) error {
+			time.Sleep(x.timeout + 100*time.Millisecond)
+			return no
+		}}
+		r := run(t, x, p, fleet.Command{Line: "echo ran"}, &sshtest.Told{})
+		if ran := r.OutBytes == 4 && r.Status() == fleet.OK; x.err != nil || ran != (no == nil) || no != nil && (r.Status() != fleet.NotStarted || r.Err != no.Error()) {
+			t.Errorf("%v: %+v, %v", no, r, x.err)
+		}
+	}
+}
