@@ -23,6 +23,7 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"strings"
 	"sync"
@@ -55,17 +56,15 @@ type Params struct {
 
 // Serve shows the page until ctx ends.
 func Serve(ctx context.Context, p Params) error {
-	s := &server{source: &runs{store: p.Runs}, feeds: map[string]*feed{}, folds: map[string]*folding{}}
 	token, err := tokenOf(p.TokenFile)
 	if err != nil {
 		return err
 	}
+	s := newServer(&runs{store: p.Runs}, token)
 	listener, scheme, err := s.listen(ctx, &p)
 	if err != nil {
 		return err
 	}
-	s.secret = []byte(token)
-	s.path = "/" + s.sign("path", "")[:16] + "/"
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if p.Bus != nil {
@@ -83,6 +82,18 @@ func Serve(ctx context.Context, p Params) error {
 		return err
 	}
 	return context.Cause(ctx)
+}
+
+func newServer(from source, token string) *server {
+	s := &server{source: from, secret: []byte(token), named: loopback, feeds: map[string]*feed{}, folds: map[string]*folding{}}
+	s.path = "/" + s.sign("path", "")[:16] + "/"
+	return s
+}
+
+// loopback reports whether a name is one of this machine, for itself.
+func loopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 // listen opens the port, and learns under which names the page is reached.
@@ -166,10 +177,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header.Set("Referrer-Policy", "no-referrer")
 	header.Set("Cross-Origin-Resource-Policy", "same-origin")
 	header.Set("Cache-Control", "no-store")
-	host, _, err := net.SplitHostPort(r.Host)
-	if err != nil {
-		host = r.Host
-	}
+	host := (&url.URL{Host: r.Host}).Hostname()
 	what, under := strings.CutPrefix(r.URL.Path, s.path)
 	switch {
 	case !s.named(host):

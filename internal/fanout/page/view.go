@@ -247,19 +247,12 @@ type numbered struct {
 	job.Batch
 }
 
-// Batches returns the batches of a pool that are shown, those first that have begun and not ended.
+// Batches returns the batches of a pool that are shown.
 func (view) Batches(p *job.Pool) (list []numbered) {
-	for i, b := range p.Batches {
+	for i, b := range p.Batches[:min(len(p.Batches), mostBatches)] {
 		list = append(list, numbered{i + 1, b})
 	}
-	open := func(b numbered) int {
-		if b.Started > 0 && b.Ended < b.Hosts {
-			return 0
-		}
-		return 1
-	}
-	slices.SortStableFunc(list, func(a, b numbered) int { return cmp.Compare(open(a), open(b)) })
-	return list[:min(len(list), mostBatches)]
+	return list
 }
 
 // Unshown returns how many batches of a pool are not shown.
