@@ -8,10 +8,17 @@ import (
 
 	"sshpace/internal/cli"
 	"sshpace/internal/fanout/hub"
+	"sshpace/internal/fanout/page"
 	"sshpace/internal/sys/proc"
 )
 
 func main() {
-	sys := cli.System{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv, Signals: proc.CatchSignals, Hub: hub.NATS{}}
-	os.Exit(cli.Main(context.Background(), sys, os.Args))
+	os.Exit(cli.Main(context.Background(), knowing(cli.System{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv, Signals: proc.CatchSignals}), os.Args))
+}
+
+// knowing adds what only this program knows.
+func knowing(sys cli.System) cli.System {
+	sys.Hub = hub.NATS{}
+	sys.Page = func(ctx context.Context, p cli.Page) error { return page.Serve(ctx, page.Params(p)) }
+	return sys
 }

@@ -48,8 +48,9 @@ type System struct {
 	// Signals are those that end a command: SIGINT, SIGTERM, SIGHUP, SIGQUIT. They end a command
 	// that does not ask for them. nil for none.
 	Signals proc.Signals
-	// Hub is set in the program that knows hubs.
-	Hub job.Hub
+	// Hub and Page are set in the program that knows hubs. Page shows jobs until ctx ends.
+	Hub  job.Hub
+	Page func(context.Context, Page) error
 }
 
 // screen returns standard error, for drawing.

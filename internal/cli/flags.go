@@ -33,6 +33,7 @@ var exclusions = [][]string{
 	{"every", "canary", "batch", "then-confirm", "wait-for-reboot", "dry-run"},
 	{"detach", "every", "list", "dry-run", "no-record", "history"},
 	{"stop", "rerun", "json"},
+	{"page", "stop", "rerun", "json", "status", "credential", "connect"},
 	{"tty", "script", "stdin", "sudo"},
 	{"delete", "no-verify"},
 	{"for", "list", "stop", "refresh", "log", "ssh-config"},

@@ -29,6 +29,7 @@ type hubCommand struct {
 	maxAge              seconds
 	status, json        bool
 	connect, credential string // roles
+	page                string // address, "" = none
 	valid               seconds
 }
 
@@ -46,11 +47,13 @@ func newHubCommand(sys System) *cobra.Command {
 	f.connection.register(flags)
 	flags.StringVar(&f.serving.Dir, "dir", "", "directory of what the hub keeps, and of its socket (default hub in ~/.local/state/sshpace)")
 	flags.StringVar(&f.serving.Listen, "listen", "", "listen on ADDRESS:PORT, too; with a certificate unless that is loopback")
-	flags.StringVar(&f.serving.Certificate, "tls-cert", "", "file of the hub's certificate, for --listen")
+	flags.StringVar(&f.serving.Certificate, "tls-cert", "", "file of the hub's certificate, for --listen and --page")
 	flags.StringVar(&f.serving.Key, "tls-key", "", "file of the key of the certificate")
 	flags.Var(&f.maxBytes, "max-bytes", "limit of all that launchers report, which refuses more")
 	flags.Var(&f.maxAge, "max-age", "forget jobs after this time")
 	flags.IntVar(&f.serving.Limits.Replicas, "replicas", 1, "keep everything on so many servers of the cluster, with --nats")
+	flags.StringVar(&f.page, "page", "", "show the jobs in a page for browsers, and metrics for Prometheus, at this `ADDRESS:PORT` (default "+hubPage+"); with a certificate unless that is loopback")
+	flags.Lookup("page").NoOptDefVal = hubPage
 	flags.BoolVar(&f.status, "status", false, "show what the hub keeps, what waits and which launchers are alive")
 	flags.BoolVar(&f.json, "json", false, "print JSON, with --status")
 	flags.StringVar(&f.credential, "credential", "", "print a credential: of client, or work:POOL for launchers")
@@ -113,6 +116,9 @@ func (f *hubCommand) serve(ctx context.Context, sys System) error {
 		at += " and " + p.Listen
 	}
 	fmt.Fprintln(sys.Stderr, "sshpace: the hub is ready at "+termsafe.Line(at))
+	if f.page != "" {
+		return interrupted(drain, f.showHub(drain, sys, server))
+	}
 	<-drain.Done()
 	return interrupted(drain, nil)
 }

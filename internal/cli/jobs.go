@@ -18,6 +18,7 @@ import (
 type jobsFlags struct {
 	runFlags
 	all, stop, now, again bool
+	page                  string // address, "" = none
 }
 
 func newJobsCommand(sys System) *cobra.Command {
@@ -38,6 +39,8 @@ func newJobsCommand(sys System) *cobra.Command {
 	flags.BoolVar(&f.stop, "stop", false, "end a job as Ctrl-C ends a run, and wait for its end")
 	flags.BoolVar(&f.now, "now", false, "with --stop: leave its commands running, as a second Ctrl-C does")
 	flags.BoolVar(&f.again, "rerun", false, "run a job again on sets of its hosts, such as failed,unreachable,unfinished, detached, too")
+	flags.StringVar(&f.page, "page", "", "show the jobs in a page for browsers, at this `ADDRESS:PORT` of loopback (default any free port)")
+	flags.Lookup("page").NoOptDefVal = runsPage
 	return cmd
 }
 
@@ -56,6 +59,8 @@ func (f *jobsFlags) run(ctx context.Context, sys System, flags *pflag.FlagSet, a
 			return err
 		}
 		return background(ctx, sys, "run", "--detach", fmt.Sprintf("--quiet=%v", f.view.Quiet), "--rerun", rec.ID+":"+args[1])
+	case f.page != "":
+		return sys.showRuns(ctx, store, f.page)
 	case f.stop:
 		return f.end(ctx, sys, store, args[0])
 	}

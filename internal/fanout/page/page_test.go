@@ -247,7 +247,7 @@ func TestAccess(t *testing.T) {
 }
 
 // A form stops a job only in the session that it was made for.
-func TestStop(t *testing.T) {
+func TestStopNeedsItsForm(t *testing.T) {
 	w := newWorld(t)
 	const id = "20261127T100000Z-abc234"
 	w.job(id, "uptime", map[string][]string{"web": {"web[1-5]"}})

@@ -52,7 +52,7 @@ func certificate(t *testing.T, name string) (cert, key string) {
 
 // Another address than loopback needs TLS; then the name of the host is that of the certificate,
 // and the cookie goes over TLS only.
-func TestTLS(t *testing.T) {
+func TestPageOverTLS(t *testing.T) {
 	if err := Serve(t.Context(), Params{Address: "0.0.0.0:0"}); err == nil || !strings.Contains(err.Error(), "readable on the network") {
 		t.Errorf("without TLS: %v", err)
 	}
