@@ -133,7 +133,7 @@ func TestRuns(t *testing.T) {
 		rec.Done(fleet.Result{Index: i, Host: h, Attempts: 1, Phase: fleet.PhaseExit, Outcome: fleet.Outcome{Ran: fleet.RanYes, Exit: i}}, fleet.Summary{})
 	}
 	says("job/"+rec.ID, "<b>2</b>/3", "1 failed", "web[1-2] (2)", "6.1.0", "web2 (1) =: exit 1", `<span class="state waiting">waiting</span> 1`)
-	if err := rec.Close(); err != nil {
+	if err := rec.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	says("job/"+rec.ID, `class="stage killed"`)

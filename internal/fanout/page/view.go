@@ -89,7 +89,9 @@ func find(jobs []job.Overview, id string) *job.Overview {
 }
 
 // Stops reports whether there is something to stop.
-func (v view) Stops() bool { return v.Job != nil && (v.Job.Stage == job.Running || v.Job.Stage == job.Waiting) }
+func (v view) Stops() bool {
+	return v.Job != nil && (v.Job.Stage == job.Running || v.Job.Stage == job.Waiting)
+}
 
 // Parts returns the names of the parts of the page that change.
 func (v view) Parts() []string {
