@@ -23,7 +23,7 @@ func registerStarted(flags *pflag.FlagSet, started *bool) {
 // background starts a command as the process that stays in the background, and ends as it reports
 // when it leaves the terminal, or as it ends before.
 func background(ctx context.Context, sys System, command string, args ...string) error {
-	drain, _, stop := interruptsSaying(ctx, sys, "")
+	drain, _, stop := sys.Signals.Interrupts(ctx, func() {}) // the other process has it, too
 	defer stop()
 	exit, err := proc.Start(drain, append([]string{os.Args[0], command, "--" + startedFlag}, args...))
 	if err == nil && exit == ExitOK { // an interrupt came too late

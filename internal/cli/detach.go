@@ -35,6 +35,7 @@ func (f *runFlags) detached(sys System, run func(*cobra.Command, []string) error
 		if !f.started {
 			return background(cmd.Context(), sys, os.Args[1], os.Args[2:]...)
 		}
+		f.way = proc.NewStarted()
 		if !cmd.Flags().Changed("keep-output") {
 			f.keepOutput = detachedOutput
 		}
@@ -77,6 +78,7 @@ type leaving struct {
 	drain  context.Context
 	record *history.Recorder
 	quiet  bool
+	way    proc.Started
 }
 
 // Begin prints the ID and leaves.
@@ -94,5 +96,5 @@ func (l *leaving) Begin(s fleet.Start) error {
 		return err
 	}
 	proc.OutliveHangup()
-	return proc.NewStarted().Leave(ExitOK)
+	return l.way.Leave(ExitOK)
 }

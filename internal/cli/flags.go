@@ -32,7 +32,7 @@ var exclusions = [][]string{
 	{"per-host", "script", "expand"},
 	{"every", "canary", "batch", "then-confirm", "wait-for-reboot", "dry-run"},
 	{"detach", "every", "list", "dry-run", "no-record", "history"},
-	{"stop", "rerun", "json"},
+	{"stop", "rerun"},
 	{"page", "stop", "rerun", "json", "status", "credential", "connect"},
 	{"tty", "script", "stdin", "sudo"},
 	{"delete", "no-verify"},

@@ -26,10 +26,15 @@ func newJobsCommand(sys System) *cobra.Command {
 	cmd := page("jobs", &cobra.Command{
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), sys, cmd.Flags(), args) },
 	})
-	cmd.ValidArgsFunction = words(func(context.Context) []string {
-		ids, _ := history.New(history.Dir(sys.Getenv)).Jobs()
-		return ids
-	})
+	cmd.ValidArgsFunction = func(_ *cobra.Command, args []string, _ string) (names []string, _ cobra.ShellCompDirective) {
+		store := history.New(history.Dir(sys.Getenv))
+		if len(args) == 0 {
+			names, _ = store.Jobs()
+		} else if f.again {
+			names, _ = store.Names("")
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp
+	}
 	flags := cmd.Flags()
 	f.view.register(flags)
 	f.registerLook(flags)

@@ -68,7 +68,8 @@ type runFlags struct {
 	tty            bool
 	reboot         bool
 	detach         bool
-	started        bool // of detach: this is the process that stays
+	started        bool         // of detach: this is the process that stays
+	way            proc.Started // into the background
 
 	dialogue func(hosts int) fleet.Dialogue // held with SFTP servers instead of running a command
 }
@@ -464,7 +465,7 @@ func (t *task) once(hard context.Context, sys System, f *runFlags, p fanout.Para
 	p.ID = recorder.ID
 	all := recorder.Beside(append(output.Tee{sink}, t.beside...))
 	if f.detach {
-		all = output.Tee{all, &leaving{sys: sys, drain: p.Drain, record: recorder, quiet: f.view.Quiet}}
+		all = output.Tee{all, &leaving{sys: sys, drain: p.Drain, record: recorder, quiet: f.view.Quiet, way: f.way}}
 	}
 	summary, err := fanout.Run(hard, p, t.hosts, t.command, executor, all)
 	if lost := recorder.Close(p.Drain); lost != nil {

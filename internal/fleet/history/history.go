@@ -52,12 +52,13 @@ func New(dir string) *Store { return &Store{journal.Directory(dir), map[string]s
 // the error.
 type Recorder struct {
 	fleet.Nothing
-	ID     string // of the run, sorts by time; "" where none is kept
-	file   *os.File
-	lines  patient // into file
-	sink   *output.JSON
-	room   int64 // bytes of output that may still be recorded
-	unkept int64 // of output for which there was none
+	ID      string // of the run, sorts by time; "" where none is kept
+	file    *os.File
+	lines   patient // into file
+	sink    *output.JSON
+	room    int64 // bytes of output that may still be recorded
+	largest int64 // size of a record to which output is still added: short lines take many times their room
+	unkept  int64 // bytes of output that are not recorded
 
 	detached bool // nobody knows of the run but by the record
 	begun    bool
@@ -74,7 +75,7 @@ func (s *Store) start(now time.Time, how output.How) (*Recorder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("history: %w", err)
 	}
-	r := &Recorder{ID: idOf(file.Name()), file: file, lines: patient{w: file}, room: how.Kept, detached: how.Detached != nil}
+	r := &Recorder{ID: idOf(file.Name()), file: file, lines: patient{w: file}, room: how.Kept, largest: 4*how.Kept + 1<<20, detached: how.Detached != nil}
 	r.sink = output.NewRecord(&r.lines, how)
 	var most int64
 	if r.room > 0 {
@@ -107,7 +108,7 @@ func (r *Recorder) Started(index int) error {
 
 // Output records output, as long as there is room for it.
 func (r *Recorder) Output(e fleet.Event) error {
-	if r.Err() != nil {
+	if r.Err() != nil || r.lines.size > r.largest {
 		r.room = 0
 	}
 	kept := min(int64(len(e.Data)), r.room)
@@ -144,6 +145,7 @@ func (r *Recorder) Err() error {
 // patient writes to a file, and keeps what there is no room for until there is.
 type patient struct {
 	w    io.Writer
+	size int64
 	rest []byte
 	err  error // why there is a rest
 }
@@ -154,6 +156,7 @@ func (p *patient) Write(data []byte) (int, error) {
 		all = append(p.rest, data...)
 	}
 	n, err := p.w.Write(all)
+	p.size += int64(n)
 	if p.err = err; len(p.rest) == 0 {
 		p.rest = bytes.Clone(all[n:])
 	} else {

@@ -442,7 +442,7 @@ func TestRoomAgain(t *testing.T) {
 	var want string
 	for room := range 1200 {
 		disk := &cramped{room: room}
-		r := &Recorder{ID: "x", lines: patient{w: disk}, room: 100, detached: true}
+		r := &Recorder{ID: "x", lines: patient{w: disk}, room: 100, largest: 1e6, detached: true}
 		r.sink = output.NewRecord(&r.lines, output.How{})
 		list := hosts(t, "web[1-2]")
 		begun := r.Begin(fleet.Start{ID: r.ID, Command: "uptime", Hosts: list}) == nil
@@ -468,6 +468,33 @@ func TestRoomAgain(t *testing.T) {
 	}
 	if !strings.Contains(want, "late") {
 		t.Errorf("never enough room:\n%s", want)
+	}
+}
+
+// A record does not grow beyond a multiple of the output that it may keep, however short lines are.
+func TestShortLines(t *testing.T) {
+	s := New(t.TempDir())
+	r, err := s.start(time.Now(), output.How{Kept: 1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := hosts(t, "a")
+	r.Begin(fleet.Start{ID: r.ID, Time: time.Now(), Hosts: list})
+	lines := bytes.Repeat([]byte("\n"), 1<<15)
+	for range 32 {
+		r.Output(fleet.Event{Host: "a", Data: lines})
+	}
+	r.Done(result(list[0], 0), fleet.Summary{})
+	r.End(fleet.Summary{OK: 1})
+	if err := r.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(filepath.Join(string(s.dir), r.ID+journal.Ending))
+	if err != nil || info.Size() > 10<<20 {
+		t.Errorf("%d bytes, %v", info.Size(), err)
+	}
+	if rec, err := s.last(); err != nil || rec.Summary.Unkept < 1<<19 {
+		t.Errorf("%+v, %v", rec, err)
 	}
 }
 

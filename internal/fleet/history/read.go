@@ -269,16 +269,22 @@ func (s *Store) Complete(h *host.Host) {
 }
 
 // Run returns the run with an ID, or the beginning of one, or one such as last and last-1.
-func (s *Store) Run(name string) (*Record, error) { return seen(s.run(name, s.ids)) }
+func (s *Store) Run(name string) (*Record, error) {
+	rec, err := s.run(name, s.ids)
+	return rec, noRun(err, "sshpace run --history lists the runs")
+}
 
 // Job is Run where last is the last detached run.
-func (s *Store) Job(name string) (*Record, error) { return seen(s.run(name, s.Jobs)) }
+func (s *Store) Job(name string) (*Record, error) {
+	rec, err := s.run(name, s.Jobs)
+	return rec, noRun(err, "sshpace jobs lists the jobs, with --all other runs, too")
+}
 
-func seen(rec *Record, err error) (*Record, error) {
-	if err != nil {
-		err = &fault.Error{Err: err, Hint: "sshpace run --history lists the runs", Code: fault.Misuse}
+func noRun(err error, hint string) error {
+	if err == nil {
+		return nil
 	}
-	return rec, err
+	return &fault.Error{Err: err, Hint: hint, Code: fault.Misuse}
 }
 
 // Jobs lists the IDs of the detached runs, the newest first.
