@@ -67,6 +67,7 @@ type runFlags struct {
 	dryRun         bool
 	tty            bool
 	reboot         bool
+	job            jobFlags
 	detach         bool
 	started        bool         // of detach: this is the process that stays
 	way            proc.Started // into the background
@@ -123,6 +124,7 @@ func newRunCommand(sys System) *cobra.Command {
 	f.secrets.register(flags)
 	f.registerOutput(flags)
 	f.registerDetach(flags)
+	f.job.register(flags)
 	flags.BoolVar(&f.stdin, "stdin", false, "read standard input once and send it to every host")
 	flags.StringVar(&f.script, "script", "", "run this local script on the hosts; COMMAND is its arguments")
 	flags.BoolVar(&f.perHost, "per-host", false, "replace %h in COMMAND with the name of each host, and %% with %")
@@ -166,7 +168,7 @@ func runRun(ctx context.Context, sys System, f *runFlags, flags *pflag.FlagSet, 
 		}
 		args = flags.Args()
 	}
-	if err := cmp.Or(f.check(), f.view.usable(sys)); err != nil {
+	if err := cmp.Or(f.check(), f.checkHub(sys, flags), f.view.usable(sys)); err != nil {
 		return err
 	}
 	store := history.New(history.Dir(sys.Getenv))
@@ -204,6 +206,11 @@ func runRun(ctx context.Context, sys System, f *runFlags, flags *pflag.FlagSet, 
 	}
 	if flags.Changed("retry-for") && f.retryFor == 0 {
 		f.retryFor = -1 // never, where 0 would be the default
+	}
+	if f.job.given() {
+		if t.office, err = f.newOffice(ctx, sys, t); err != nil {
+			return err
+		}
 	}
 	err = t.run(ctx, sys, f)
 	if hint := f.hint(sys, flags, args, t.failed); hint != "" && !f.view.Quiet {
@@ -275,16 +282,23 @@ type task struct {
 	own     func(fleet.Command, host.Host) fleet.Command // makes the command of a host; nil: the same for all
 	input   *fleet.Spool                                 // of the command, nil = none
 	reach   *reach.Executor
-	shells  fleet.Executor // runs the command in the place of reach; nil: none
-	beside  output.Tee     // gets what the view gets
-	store   *history.Store // nil = not recorded
-	failed  bool           // on every host
+	shells  fleet.Executor  // runs the command in the place of reach; nil: none
+	office  *office         // of the launchers that run it in the place of reach; nil: none
+	beside  output.Tee      // gets what the view gets
+	store   *history.Store  // nil = not recorded
+	resumed *history.Record // of the same run, whose process was lost; nil: none
+	failed  bool            // on every host
 
 	loginLog *os.File // nil = none
 }
 
 func (t *task) close() {
-	t.reach.Close()
+	if t.reach != nil {
+		t.reach.Close()
+	}
+	if t.office != nil {
+		t.office.close()
+	}
 	if t.input != nil {
 		t.input.Close()
 	}
@@ -296,7 +310,7 @@ func (t *task) close() {
 // task determines hosts, command and routes.
 func (f *runFlags) task(ctx context.Context, sys System, store *history.Store, flags *pflag.FlagSet, args []string) (_ *task, err error) {
 	if f.rerun != "" {
-		if args, err = f.again(sys.Stderr, store, flags, args); err != nil {
+		if args, err = f.again(sys, store, flags, args); err != nil {
 			return nil, err
 		}
 	}
@@ -329,7 +343,12 @@ func (f *runFlags) task(ctx context.Context, sys System, store *history.Store, f
 	if f.list {
 		return t, nil
 	}
-	if err = t.reach.Check(ctx, t.hosts); err != nil {
+	if f.job.given() {
+		err = f.travelling(t.hosts)
+	} else {
+		err = t.reach.Check(ctx, t.hosts)
+	}
+	if err != nil {
 		return nil, err
 	}
 	if f.dialogue != nil {
@@ -390,34 +409,31 @@ func (t *task) run(ctx context.Context, sys System, f *runFlags) error {
 
 	untune := fanout.Tune(sys.Getenv, t.command)
 	defer untune()
-	drain, hard, stop := interruptsSaying(ctx, sys, "stopping, and ending the commands that still run; press Ctrl-C again to leave them running")
+	first := "stopping, and ending the commands that still run; press Ctrl-C again to leave them running"
+	confirmed := f.pace.limit(sys.Getenv)
+	if t.office != nil && t.office.client != nil {
+		first, confirmed = "the job goes on without this view", 0
+	}
+	drain, hard, stop := interruptsSaying(ctx, sys, first)
 	defer stop()
-	if err := output.Confirm(drain, f.pace.limit(sys.Getenv), t.command.Text, t.hosts); err != nil {
+	if err := output.Confirm(drain, confirmed, t.command.Text, t.hosts); err != nil {
 		return interrupted(drain, ignoreCancel(err))
 	}
-	f.secrets.Ahead = f.detach
-	executor, err := t.shells, error(nil)
-	if executor == nil {
-		executor, err = f.secrets.Over(drain, sys.screen(), t.reach)
+	executor, err := fleet.Executor(nil), error(nil)
+	if t.office == nil {
+		executor, err = t.connecting(drain, sys, f)
+	}
+	if err == nil && f.detach {
+		err = t.readInput(drain)
 	}
 	if err != nil {
 		return interrupted(drain, ignoreCancel(err))
 	}
+	f.view.drain = drain
+	f.view.Confirm = f.pace.question(drain, sys.screen())
 	timeout := time.Duration(f.timeout)
 	if f.reboot {
 		timeout = cmp.Or(timeout, rebootTimeout)
-		executor = &reboot.Executor{Executor: executor, Plain: t.reach, Waiting: func() { sys.screen().Notice("sshpace: waiting until hosts are back; press Ctrl-C to stop that") }}
-	}
-	if t.own != nil {
-		executor = expand.Executor{Executor: executor, Of: t.own}
-	}
-	f.view.drain = drain
-	f.view.Confirm, f.view.Naming = f.pace.question(drain, sys.screen()), t.reach.Naming
-	t.reach.Warm(drain, t.hosts)
-	if f.detach {
-		if err := t.readInput(drain); err != nil {
-			return interrupted(drain, ignoreCancel(err))
-		}
 	}
 	params := fanout.Params{
 		Pace:   f.pace.Pace,
@@ -432,7 +448,28 @@ func (t *task) run(ctx context.Context, sys System, f *runFlags) error {
 	if drain.Err() != nil {
 		return interrupted(drain, ignoreCancel(err))
 	}
-	return output.Ending{Summary: summary, Err: err, Recorded: t.store != nil, Files: f.view.Files, MaxRC: f.maxrc}.Verdict()
+	end := output.Ending{Summary: summary, Err: err, Recorded: t.store != nil, Files: f.view.Files, MaxRC: f.maxrc}
+	if t.resumed != nil {
+		end.Run = t.resumed.ID
+	}
+	return end.Verdict()
+}
+
+// connecting returns the Executor that logs in to the hosts.
+func (t *task) connecting(drain context.Context, sys System, f *runFlags) (executor fleet.Executor, err error) {
+	f.secrets.Ahead = f.detach
+	if executor = t.shells; executor == nil {
+		executor, err = f.secrets.Over(drain, sys.screen(), t.reach)
+	}
+	if f.reboot {
+		executor = &reboot.Executor{Executor: executor, Plain: t.reach, Waiting: func() { sys.screen().Notice("sshpace: waiting until hosts are back; press Ctrl-C to stop that") }}
+	}
+	if t.own != nil {
+		executor = expand.Executor{Executor: executor, Of: t.own}
+	}
+	f.view.Naming = t.reach.Naming
+	t.reach.Warm(drain, t.hosts)
+	return executor, err
 }
 
 // repeat runs the command once, or every so often. Between two runs connections stay open.
@@ -458,12 +495,19 @@ func (t *task) once(hard context.Context, sys System, f *runFlags, p fanout.Para
 	if err != nil {
 		return fleet.Summary{}, err
 	}
-	recorder, err := history.Keep(t.store, t.how, sys.Stderr)
+	recorder, err := t.record(sys)
 	if err != nil {
 		return fleet.Summary{}, err
 	}
 	p.ID = recorder.ID
-	all := recorder.Beside(append(output.Tee{sink}, t.beside...))
+	view := append(output.Tee{sink}, t.beside...)
+	all := recorder.Beside(view)
+	if t.office != nil {
+		if executor, all, err = t.office.open(hard, &p, recorder, view); err != nil {
+			return fleet.Summary{}, errors.Join(err, recorder.Drop())
+		}
+		hard = context.WithoutCancel(hard) // the office leaves the job
+	}
 	if f.detach {
 		all = output.Tee{all, &leaving{sys: sys, drain: p.Drain, record: recorder, quiet: f.view.Quiet, way: f.way}}
 	}
@@ -471,7 +515,18 @@ func (t *task) once(hard context.Context, sys System, f *runFlags, p fanout.Para
 	if lost := recorder.Close(p.Drain); lost != nil {
 		fmt.Fprintf(sys.Stderr, "sshpace: warning: the record of this run is incomplete: %s\n", oneLine(lost.Error()))
 	}
+	if t.office != nil {
+		err = cmp.Or(t.office.left(sys, recorder.ID), err)
+	}
 	return summary, err
+}
+
+// record begins the record of the run, or goes on with that of another process.
+func (t *task) record(sys System) (*history.Recorder, error) {
+	if t.resumed != nil {
+		return t.store.Rewrite(t.resumed)
+	}
+	return history.Keep(t.store, t.how, sys.Stderr)
 }
 
 // ignoreCancel drops the errors that an interrupt causes.

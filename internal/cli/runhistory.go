@@ -1,12 +1,13 @@
 package cli
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,8 +28,10 @@ var errNothingToRepeat = errors.New("nothing to repeat")
 
 // again adds the hosts of the last run that --rerun selects and takes over that run's flags and
 // command, unless the user gives others.
-func (f *runFlags) again(stderr io.Writer, store *history.Store, flags *pflag.FlagSet, args []string) ([]string, error) {
-	last, hosts, err := store.Again(f.rerun, stderr)
+func (f *runFlags) again(sys System, store *history.Store, flags *pflag.FlagSet, args []string) ([]string, error) {
+	var said bytes.Buffer // once, also if another program continues
+	defer said.WriteTo(sys.Stderr)
+	last, hosts, err := store.Again(f.rerun, &said)
 	if err != nil {
 		return nil, err
 	}
@@ -50,8 +53,8 @@ func (f *runFlags) again(stderr io.Writer, store *history.Store, flags *pflag.Fl
 	if err := setFlags(flags, with, last.How.Flags); err != nil {
 		return nil, &Error{Err: err, Hint: "give hosts and command anew; run " + last.ID + " was recorded by another version", Code: ExitUsage}
 	}
-	if f.list {
-		return args, f.check()
+	if err := f.checkHub(sys, flags); err != nil || f.list {
+		return args, cmp.Or(err, f.check())
 	}
 	if same {
 		if args, f.script, err = last.Task(f.rerun, f.stdin); err != nil {
@@ -59,7 +62,7 @@ func (f *runFlags) again(stderr io.Writer, store *history.Store, flags *pflag.Fl
 		}
 		f.repeats, did = last.ID, "again "+did+": "+last.Command
 	}
-	fmt.Fprintf(stderr, "sshpace: %s\n", oneLine(did))
+	fmt.Fprintf(&said, "sshpace: %s\n", oneLine(did))
 	return args, f.check()
 }
 
@@ -84,16 +87,20 @@ func typed(before string, flags *pflag.FlagSet, names []string, recorded map[str
 // A run is repeated with the flags for connecting to its hosts and, if its command is repeated,
 // too, with those for running it. Flags that relax a check are in neither.
 var (
-	ofConnection = []string{"config", "option", "login", "port", "identity", "jump", "ipv4", "ipv6", "connect-timeout", "engine", "no-remote-kill", "inventory", "inventory-command"}
+	ofConnection = []string{"hub", "nats", "creds", "tls-ca", "pool", "pools", "config", "option", "login", "port", "identity", "jump", "ipv4", "ipv6", "connect-timeout", "engine", "no-remote-kill", "inventory", "inventory-command"}
 	ofCommand    = []string{
 		"fanout", "timeout", "max-output", "keep-output", "retry-for",
 		"sudo", "tty", "wait-for-reboot", "per-host", "expand", "var", "vars", "canary", "then-confirm", "batch", "pause", "splay", "max-fail", "fail-fast", "confirm-above",
+		"idempotent", "sign-key", "expires",
 	}
 )
 
 // how returns the data that a repetition needs, for the record.
 func (f *runFlags) how(flags *pflag.FlagSet, args []string) (output.How, error) {
 	h := output.How{Files: f.view.Files, Stdin: f.stdin, Flags: history.Kept(given(flags, slices.Concat(ofConnection, ofCommand))), Repeats: f.repeats, Kept: int64(f.keepOutput)}
+	if err := anywhere(h.Flags, "creds", "tls-ca", "pools", "sign-key"); err != nil {
+		return h, err
+	}
 	if f.detach {
 		machine, err := os.Hostname()
 		if err != nil {
@@ -108,6 +115,16 @@ func (f *runFlags) how(flags *pflag.FlagSet, args []string) (output.How, error) 
 	var err error
 	h.Script, err = history.ScriptOf(f.script, args)
 	return h, err
+}
+
+// anywhere makes files that flags name be found from any directory.
+func anywhere(recorded map[string][]string, names ...string) (err error) {
+	for _, name := range names {
+		if words := recorded[name]; err == nil && len(words) > 0 {
+			words[0], err = filepath.Abs(words[0])
+		}
+	}
+	return err
 }
 
 // setFlags sets recorded flags that are not set already.
@@ -173,6 +190,9 @@ func (f *runFlags) follow(ctx context.Context, sys System, store *history.Store,
 
 // followRun shows a run until it ends, and ends as it does.
 func (f *runFlags) followRun(ctx context.Context, sys System, store *history.Store, rec *history.Record) error {
+	if rec.How.Job != "" && !rec.Finished && !rec.Live {
+		return f.takeUp(ctx, sys, store, rec)
+	}
 	drain, _, stop := interruptsSaying(ctx, sys, "the run continues without this view")
 	defer stop()
 	summary, err := store.Follow(drain, rec, func(rec *history.Record, s fleet.Start) (fleet.Sink, error) {

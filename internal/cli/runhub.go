@@ -1,16 +1,12 @@
 package cli
 
 import (
-	"bufio"
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
-	"io"
 	"os"
-	"path/filepath"
+	"os/user"
 	"slices"
 	"strings"
 	"syscall"
@@ -24,7 +20,6 @@ import (
 	"sshpace/internal/fleet"
 	"sshpace/internal/fleet/history"
 	"sshpace/internal/fleet/hostset"
-	"sshpace/internal/fleet/output"
 	"sshpace/internal/sys/file"
 	"sshpace/internal/sys/proc"
 )
@@ -55,12 +50,12 @@ var ofLaunchers = map[string]string{
 	"identity": "launchers log in with their own keys", "jump": "put it into the ssh_config of the launchers, who may need none",
 	"ipv4": "put AddressFamily into the ssh_config of the launchers", "ipv6": "put AddressFamily into the ssh_config of the launchers",
 	"accept-new": "launchers have known_hosts of their own; sshpace known-hosts scan there fills them",
-	"ask-pass": "no password goes through a hub; use keys", "password-command": "no password goes through a hub; sudo needs NOPASSWD there",
+	"ask-pass":   "no password goes through a hub; use keys", "password-command": "no password goes through a hub; sudo needs NOPASSWD there",
 	"wait-for-reboot": "run it on a launcher", "every": "repeat the whole command", "dry-run": "--list shows the hosts",
 }
 
 // checkHub refuses flags that do not go together with a hub.
-func (f *runFlags) checkHub(flags *pflag.FlagSet) (err error) {
+func (f *runFlags) checkHub(sys System, flags *pflag.FlagSet) (err error) {
 	if !f.job.given() {
 		for _, name := range []string{"pool", "pools", "idempotent", "sign-key", "expires"} {
 			if flags.Changed(name) {
@@ -76,6 +71,9 @@ func (f *runFlags) checkHub(flags *pflag.FlagSet) (err error) {
 	})
 	if (f.job.pool == "") == (f.job.pools == "") {
 		err = cmp.Or(err, usageError("such as --pool web, for launchers of sshpace work --pool web", "--hub needs --pool or --pools"))
+	}
+	if err == nil {
+		err = sys.needHub() // before anything is read from standard input
 	}
 	return err
 }
@@ -152,10 +150,135 @@ func (f *runFlags) plan(ctx context.Context, sys System, t *task) (p job.Plan, e
 	return p, nil
 }
 
+// office carries a run out over a hub.
+type office struct {
+	bus     job.Bus
+	plan    job.Plan
+	people  job.People
+	end     string      // random, of the job's ID
+	client  *job.Client // nil until the job is published
+	viewing bool        // an interrupt leaves the job
+}
+
+// newOffice connects to the hub with the job of a task.
+func (f *runFlags) newOffice(ctx context.Context, sys System, t *task) (o *office, err error) {
+	o = &office{people: f.people(sys), end: strings.ToLower(rand.Text()[:6])}
+	if o.plan, err = f.plan(ctx, sys, t); err == nil {
+		o.bus, err = f.job.bus(ctx, sys, connectionFlags{}, job.RoleClient)
+	}
+	t.how.Job = o.end
+	return o, err
+}
+
+// takeUp goes on with a job whose client was lost, and completes its record.
+func (f *runFlags) takeUp(ctx context.Context, sys System, store *history.Store, rec *history.Record) error {
+	run, err := f.ofRecord(rec)
+	if err != nil {
+		return err
+	}
+	t := &task{how: rec.How, store: store, resumed: rec, command: fleet.Command{Text: rec.Command}}
+	return run.attach(ctx, sys, t, rec.OfHub(), false)
+}
+
+// ofRecord returns flags with which a recorded job of a hub is gone on with.
+func (f *runFlags) ofRecord(rec *history.Record) (*runFlags, error) {
+	run, flags := &runFlags{view: f.view, maxrc: f.maxrc}, pflag.NewFlagSet("", pflag.ContinueOnError)
+	run.pace.register(flags)
+	run.job.register(flags)
+	run.pace.yes = f.pace.yes
+	names := slices.DeleteFunc(slices.Concat(ofConnection, ofCommand), func(name string) bool { return flags.Lookup(name) == nil })
+	if err := setFlags(flags, names, rec.How.Flags); err != nil {
+		return nil, &Error{Err: err, Hint: "run " + rec.ID + " was recorded by another version", Code: ExitUsage}
+	}
+	return run, nil
+}
+
+// attach runs a task, or looks at it, as a client of a job that the hub keeps.
+func (f *runFlags) attach(ctx context.Context, sys System, t *task, id string, looks bool) error {
+	bus, err := f.job.bus(ctx, sys, connectionFlags{}, job.RoleClient)
+	if err != nil {
+		return err
+	}
+	t.office = &office{bus: bus, people: f.people(sys), viewing: true}
+	defer t.close()
+	var spec *job.Spec
+	if t.office.client, spec, err = job.Attach(ctx, bus, id, looks, t.office.people); err != nil {
+		return err
+	}
+	t.hosts, t.command.Text = t.office.client.Hosts, cmp.Or(t.command.Text, spec.Text)
+	if rec := t.resumed; rec != nil && hostset.Fold(host.Exacts(t.hosts)) != hostset.Fold(rec.Hosts) {
+		return withHint(fmt.Errorf("the hosts of job %s are not those of run %s", id, rec.ID), "the hub is not the one to which the job was given")
+	}
+	return t.run(ctx, sys, f)
+}
+
+// open publishes the job, unless it is there, and returns what runs and shows it. Launchers limit
+// the run themselves. drain and hard are those of interrupts.
+func (o *office) open(hard context.Context, p *fanout.Params, recorder *history.Recorder, view fleet.Sink) (fleet.Executor, fleet.Sink, error) {
+	drain, record := p.Drain, fleet.Sink(fleet.Nothing{})
+	if recorder.ID != "" {
+		record = recorder
+	}
+	if o.client == nil {
+		o.plan.Spec.ID = cmp.Or(recorder.ID, file.Stamp(time.Now())) + "-" + o.end
+		var err error
+		if o.client, err = job.Publish(drain, o.bus, o.plan, o.people); err != nil {
+			return nil, nil, err
+		}
+	}
+	stopping, stop := context.WithCancelCause(context.WithoutCancel(hard))
+	leave := func() {
+		o.client.Leave(job.ErrLeft)
+		stop(job.ErrLeft)
+	}
+	context.AfterFunc(drain, func() {
+		switch s := proc.CaughtBy(drain); {
+		case s == nil: // the run is over
+		case o.viewing || s == syscall.SIGHUP:
+			leave()
+		default:
+			stop(fleet.ErrInterrupted)
+		}
+	})
+	context.AfterFunc(hard, func() {
+		if proc.CaughtBy(hard) != nil {
+			leave()
+		}
+	})
+	p.Drain, p.Fanout, p.CommandTimeout, p.MaxOutput, p.RetryFor, p.RetryDown, p.Resources = stopping, 0, 0, 0, -1, false, &fanout.Resources{}
+	p.Pace.Splay, p.Pace.Begun = 0, o.client.Begun
+	return o.client, o.client.Sink(view, record), nil
+}
+
+// left says that the job goes on, and returns why if nobody asked for that. id is that of the run.
+func (o *office) left(sys System, id string) error {
+	err := o.client.Left()
+	switch {
+	case err == nil:
+		return nil
+	case err != job.ErrLeft:
+		return withHint(err, "sshpace jobs "+cmp.Or(id, o.client.ID)+" goes on with it")
+	}
+	sys.screen().Notice("sshpace: the job goes on; sshpace jobs " + cmp.Or(id, o.client.ID) + " shows it")
+	return nil
+}
+
+func (o *office) close() {
+	if o.client != nil {
+		o.client.Close()
+	}
+	if o.bus != nil {
+		o.bus.Close()
+	}
+}
+
 // people returns who watches a job.
 func (f *runFlags) people(sys System) job.People {
-	machine, _ := os.Hostname() // for people
-	return job.People{By: sys.Getenv("USER") + "@" + machine, Notice: f.notice(sys)}
+	by, _ := os.Hostname() // for people
+	if me, err := user.Current(); err == nil {
+		by = me.Username + "@" + by
+	}
+	return job.People{By: by, Notice: f.notice(sys)}
 }
 
 // notice shows what is not about one host.

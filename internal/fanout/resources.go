@@ -23,7 +23,7 @@ const reserveFDs = 16
 const perHostBytes = 128 << 10
 
 // maxSlots is the ceiling where nothing else limits.
-const maxSlots = 1 << 16
+const maxSlots = 1 << 20
 
 // ownResources reads what is available. A limit that cannot be read is unknown.
 func ownResources() *Resources {

@@ -107,6 +107,15 @@ func (h Host) Exact() string {
 	return before + h.Name + "=" + at.text(h.Address)
 }
 
+// Exacts returns the hosts as Exact names them.
+func Exacts(hosts []Host) []string {
+	names := make([]string, len(hosts))
+	for i, h := range hosts {
+		names[i] = h.Exact()
+	}
+	return names
+}
+
 // ParseError reports which text is not a host, and why.
 type ParseError struct {
 	Text   string // what was given

@@ -24,6 +24,8 @@ type Client struct {
 	Hosts []host.Host // in the order of the run
 	Sizes []int       // of the parts of the pace
 	Begun int         // parts of the pace that had begun when the client was attached
+	// Looks: the client offers and stops nothing.
+	Looks bool
 
 	bus     Bus
 	people  People
@@ -43,7 +45,8 @@ type Client struct {
 	open       int   // the first step that has not ended
 	ending     bool  // nothing is offered any more
 	stopping   *Stop // of somebody who has stopped it
-	level      int   // what was asked for, of the numbers of stop entries; -1 if nothing was
+	stoppedAt  time.Time
+	level      int // what was asked for, of the numbers of stop entries; -1 if nothing was
 	complained map[string]bool
 }
 
@@ -129,7 +132,7 @@ func (c *Client) execute(s *slot, a fleet.Attempt) (offer bool) {
 		p.offered = time.Now()
 	}
 	p.left += len(b.members)
-	return !b.begun
+	return !b.begun && !c.Looks
 }
 
 // offer adds a batch to the work of its pool. A hub that refuses is asked again.

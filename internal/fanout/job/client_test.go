@@ -22,14 +22,14 @@ import (
 // office is a hub with a job for two pools, and what a client has said.
 type office struct {
 	t      *testing.T
-	hub    *hub.Server
+	hub    job.Server
 	client *job.Client
 	mu     sync.Mutex
 	said   []string
 }
 
 func newOffice(t *testing.T) *office {
-	s, err := hub.Serve(t.Context(), hub.Params{Dir: t.TempDir()})
+	s, err := hub.NATS{}.Serve(t.Context(), job.Serving{Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +37,7 @@ func newOffice(t *testing.T) *office {
 	return &office{t: t, hub: s}
 }
 
-func (o *office) bus(r hub.Role) job.Bus {
+func (o *office) bus(r job.Role) job.Bus {
 	b, err := o.hub.Bus(o.t.Context(), r)
 	if err != nil {
 		o.t.Fatal(err)
@@ -78,7 +78,7 @@ func (o *office) publish(p fanout.Pace, names ...string) {
 		Sign: func(context.Context, []byte) ([]byte, error) { return []byte("signature"), nil },
 	}
 	var err error
-	if o.client, err = job.Publish(o.t.Context(), o.bus(hub.Client), plan, o.people()); err != nil {
+	if o.client, err = job.Publish(o.t.Context(), o.bus(job.RoleClient), plan, o.people()); err != nil {
 		o.t.Fatal(err)
 	}
 	o.t.Cleanup(o.client.Close)
@@ -86,7 +86,7 @@ func (o *office) publish(p fanout.Pace, names ...string) {
 
 func (o *office) attach() {
 	var err error
-	if o.client, _, err = job.Attach(o.t.Context(), o.bus(hub.Client), jobID, o.people()); err != nil {
+	if o.client, _, err = job.Attach(o.t.Context(), o.bus(job.RoleClient), jobID, false, o.people()); err != nil {
 		o.t.Fatal(err)
 	}
 	o.t.Cleanup(o.client.Close)
@@ -157,7 +157,7 @@ type clerk struct {
 
 // serve takes batches of a pool until the test ends.
 func (o *office) serve(pool string, do func(c *clerk)) {
-	bus := o.bus(hub.Work(pool))
+	bus := o.bus(job.LauncherRole(pool))
 	if err := bus.Put(o.t.Context(), job.Entry{Subject: "alive." + pool + ".east"}); err != nil {
 		o.t.Fatal(err)
 	}
@@ -168,7 +168,7 @@ func (o *office) serve(pool string, do func(c *clerk)) {
 				return
 			}
 			id, batch := w.Batch()
-			specs, err := job.SpecsOf(o.t.Context(), o.bus(hub.Client), id)
+			specs, err := job.SpecsOf(o.t.Context(), o.bus(job.RoleClient), id)
 			if err != nil {
 				o.t.Error(err)
 				return
@@ -282,7 +282,7 @@ func TestClientPace(t *testing.T) {
 			t.Errorf("%+v: %+v, taken %v", test, so, taken)
 		}
 		o.client.Close()
-		_, err := o.bus(hub.Client).Last(t.Context(), job.Subject("stop", "a", jobID, 0))
+		_, err := o.bus(job.RoleClient).Last(t.Context(), job.Subject("stop", "a", jobID, 0))
 		if stopped := err == nil; stopped != (test.not > 0) {
 			t.Errorf("%+v: the hub knows of a stop: %v", test, err)
 		}
@@ -300,7 +300,7 @@ func TestAttach(t *testing.T) {
 	go func() {
 		for o.client.Left() == nil {
 			time.Sleep(10 * time.Millisecond)
-			if _, err := o.bus(hub.Client).Last(t.Context(), job.Subject("event", "b", jobID, 0)); err == nil {
+			if _, err := o.bus(job.RoleClient).Last(t.Context(), job.Subject("event", "b", jobID, 0)); err == nil {
 				first.Leave(errors.New("killed"))
 			}
 		}
@@ -338,9 +338,12 @@ func TestClientStops(t *testing.T) {
 	o.serve("a", func(c *clerk) {
 		c.start(0)
 		c.append()
+		for !strings.Contains(o.notices(), "no launcher of pool b is alive; 1 host") {
+			time.Sleep(10 * time.Millisecond)
+		}
 		cancel(errors.New("interrupted"))
 		for {
-			if _, err := o.bus(hub.Client).Last(t.Context(), job.Subject("stop", "a", jobID, 1)); err == nil {
+			if _, err := o.bus(job.RoleClient).Last(t.Context(), job.Subject("stop", "a", jobID, 1)); err == nil {
 				break
 			}
 			time.Sleep(10 * time.Millisecond)
@@ -353,7 +356,7 @@ func TestClientStops(t *testing.T) {
 	if so.Failed != 1 || so.NotStarted != 2 {
 		t.Errorf("%+v", so)
 	}
-	if text := o.notices(); !strings.Contains(text, "no launcher of pool b is alive; 1 host") || strings.Contains(text, "pool a") {
+	if text := o.notices(); strings.Contains(text, "pool a") {
 		t.Error(text)
 	}
 }
@@ -392,6 +395,56 @@ func TestLiar(t *testing.T) {
 		t.Errorf("%+v %+v %q", so, s.results, s.text)
 	}
 	if text := o.notices(); strings.Count(text, "launcher east of pool a") != 1 || strings.Contains(text, "\x1b") {
+		t.Error(text)
+	}
+}
+
+// Who only looks offers nothing, stops nothing, and sees each end, in whatever order.
+func TestClientLooks(t *testing.T) {
+	o := newOffice(t)
+	pace := fanout.Pace{Canary: 1}
+	o.publish(pace, "a1", "b1", "a9")
+	people := o.people()
+	second, spec, err := job.Attach(t.Context(), o.bus(job.RoleClient), jobID, true, people)
+	if err != nil || spec.Line != "uptime" {
+		t.Fatal(spec, err)
+	}
+	t.Cleanup(second.Close)
+	looked := make(chan fleet.Summary)
+	go func() {
+		other := &office{t: t, hub: o.hub, client: second}
+		_, so := other.run(t.Context(), fanout.Pace{})
+		looked <- so
+	}()
+	time.Sleep(300 * time.Millisecond)
+	if _, err := o.bus(job.RoleClient).Last(t.Context(), job.Subject("batch", "b", jobID, 0)); err == nil {
+		t.Error("a batch was offered")
+	}
+	o.serve("a", obey)
+	o.serve("b", obey)
+	if _, so := o.run(t.Context(), pace); so.OK != 2 || so.Failed != 1 {
+		t.Errorf("%+v", so)
+	}
+	if so := <-looked; so.OK != 2 || so.Failed != 1 {
+		t.Errorf("looked at: %+v", so)
+	}
+	if err := job.StopJob(t.Context(), o.bus(job.RoleClient), "nosuch", true, "x"); err == nil || !strings.Contains(err.Error(), "has no job nosuch") {
+		t.Error(err)
+	}
+}
+
+// A job that somebody else stops ends for all who look at it.
+func TestStopJob(t *testing.T) {
+	o := newOffice(t)
+	o.publish(fanout.Pace{}, "a1", "b1")
+	go func() {
+		time.Sleep(100 * time.Millisecond)
+		o.check(job.StopJob(t.Context(), o.bus(job.RoleClient), jobID, true, "bob@x"))
+	}()
+	if _, so := o.run(t.Context(), fanout.Pace{}); so.NotStarted != 2 {
+		t.Errorf("%+v", so)
+	}
+	if text := o.notices(); !strings.Contains(text, "bob@x has stopped the job") {
 		t.Error(text)
 	}
 }

@@ -92,14 +92,15 @@ func send(ctx context.Context, bus Bus, p *Plan, m Manifest, specs map[string][]
 	return nil
 }
 
-// Attach returns the client of a job that the hub keeps. It runs what the job's first client would
-// have run, and hosts that have ended end as they did.
-func Attach(ctx context.Context, bus Bus, id string, people People) (*Client, *Spec, error) {
+// Attach returns the client of a job that the hub keeps, and the part of it for one of its pools. It
+// runs what the job's first client would have run, and hosts that have ended end as they did. With
+// looks it only shows what other clients run.
+func Attach(ctx context.Context, bus Bus, id string, looks bool, people People) (*Client, *Spec, error) {
 	specs, err := specsOf(ctx, bus, id)
 	if err != nil {
 		return nil, nil, err
 	}
-	c, places := &Client{ID: id}, []Place(nil)
+	c, places := &Client{ID: id, Looks: looks}, []Place(nil)
 	var spec *Spec
 	next := map[string]int{} // batch of each pool
 	for step, more := 0, true; more; step++ {
@@ -122,6 +123,9 @@ func Attach(ctx context.Context, bus Bus, id string, people People) (*Client, *S
 		}
 		c.Sizes = append(c.Sizes, len(c.Hosts)-before)
 	}
+	if looks {
+		c.Sizes = []int{len(c.Hosts)} // in whatever order
+	}
 	c = newClient(bus, people, c, places)
 	if err := c.resume(ctx); err != nil {
 		return nil, nil, err
@@ -136,6 +140,21 @@ func (s *Spec) batches(step int) int {
 		return 0
 	}
 	return s.Steps[step]
+}
+
+// StopJob stops a job of a hub: no host of it starts any more, and with running the commands that
+// run are ended, too.
+func StopJob(ctx context.Context, bus Bus, id string, running bool, by string) error {
+	specs, err := specsOf(ctx, bus, id)
+	if err != nil {
+		return err
+	}
+	level := stopStarting
+	if running {
+		level = stopRunning
+	}
+	s := Stop{By: by, Why: "stopped by " + by}
+	return s.put(ctx, bus, id, slices.Collect(maps.Keys(specs)), level)
 }
 
 // specsOf reads a job by its pools. Launchers verify it; of what a client does with it, nothing

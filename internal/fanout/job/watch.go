@@ -83,7 +83,7 @@ func (c *Client) stopped() {
 		c.mu.Lock()
 		known := c.stopping != nil
 		if !known {
-			c.stopping = &s
+			c.stopping, c.stoppedAt = &s, time.Now()
 		}
 		c.mu.Unlock()
 		if !known {
@@ -104,27 +104,28 @@ func (c *Client) look() {
 		if p.left == 0 || time.Since(since) < limit {
 			continue
 		}
-		if !p.missed {
+		if !p.missed && c.stopping == nil {
 			texts = append(texts, fmt.Sprintf("no launcher of pool %s is alive; %s wait for one: sshpace work --pool %[1]s", name, unit.Count(p.left, "host")))
 		}
 		p.missed = true
 	}
-	stopped := c.stopping
+	stopped, since := c.stopping, c.stoppedAt
 	c.mu.Unlock()
 	for _, text := range texts {
 		c.people.Notice(text)
 	}
-	if stopped != nil {
+	if stopped != nil && time.Since(since) > missingFirst {
 		c.abandon(stopped.Why)
 	}
 }
 
 // abandon ends the hosts that no launcher starts any more: none has been heard of for as long as
-// the hub remembers, and the next one reads first that the job is stopped.
+// the hub remembers, and the next one reads first that the job is stopped. Who only looks does not
+// know which batches were offered.
 func (c *Client) abandon(why string) {
 	for _, p := range c.pools {
 		c.mu.Lock()
-		nobody := p.missed && p.heard.IsZero()
+		nobody := p.missed && p.heard.IsZero() || c.Looks
 		c.mu.Unlock()
 		for _, b := range p.batches {
 			c.mu.Lock()
@@ -143,16 +144,20 @@ func (c *Client) abandon(why string) {
 func (c *Client) stop(why string, level int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.left.Err() != nil || level <= c.level {
+	if c.left.Err() != nil || c.Looks || level <= c.level {
 		return
 	}
 	s := Stop{By: c.people.By, Why: why}
-	c.stopping, c.level, c.ending = &s, level, true
+	c.stopping, c.stoppedAt, c.level, c.ending = &s, time.Now(), level, true
 	c.changed.Broadcast()
 	c.writing.Go(func() {
 		if err := s.put(c.life, c.bus, c.ID, slices.Collect(maps.Keys(c.pools)), level); err != nil {
 			c.people.Notice(fmt.Sprintf("the hub does not know that the job is stopped: %s", err))
+			return
 		}
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.stoppedAt = time.Now().Add(-missingFirst)
 	})
 }
 

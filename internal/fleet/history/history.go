@@ -9,7 +9,9 @@
 package history
 
 import (
+	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -83,6 +85,36 @@ func (s *Store) start(now time.Time, how output.How) (*Recorder, error) {
 	}
 	r.pruning.Go(func() { r.unpruned = s.dir.Prune(keepRuns, most) }) // while hosts are waited for
 	return r, nil
+}
+
+// Rewrite writes the record of a run anew, but for its beginning: of one whose process was lost,
+// while launchers go on with it.
+func (s *Store) Rewrite(rec *Record) (*Recorder, error) {
+	file, err := s.dir.Resume(rec.ID + journal.Ending)
+	if err != nil {
+		return nil, fmt.Errorf("history: %w", err)
+	}
+	head, err := bufio.NewReader(file).ReadBytes('\n')
+	if err = cmp.Or(err, file.Truncate(int64(len(head)))); err != nil {
+		return nil, errors.Join(fmt.Errorf("history: %w", err), file.Close())
+	}
+	r := &Recorder{ID: rec.ID, file: file, lines: patient{w: &behind{Writer: file}}, room: rec.How.Kept}
+	r.sink = output.NewRecord(&r.lines, rec.How)
+	return r, nil
+}
+
+// behind leaves the first line out, which is there.
+type behind struct {
+	io.Writer
+	begun bool
+}
+
+func (b *behind) Write(p []byte) (int, error) {
+	if !b.begun {
+		b.begun = true
+		return len(p), nil
+	}
+	return b.Writer.Write(p)
 }
 
 // idOf returns the ID of a run by the name of its record.
@@ -171,6 +203,15 @@ func (r *Recorder) Beside(sink fleet.Sink) fleet.Sink {
 		return sink
 	}
 	return output.Tee{sink, r}
+}
+
+// Drop removes the record of a run that could not begin.
+func (r *Recorder) Drop() error {
+	if r.ID == "" {
+		return nil
+	}
+	r.pruning.Wait()
+	return errors.Join(r.file.Close(), os.Remove(r.file.Name()))
 }
 
 // Close returns why the record is not complete. That of a detached run waits for room, until ctx

@@ -709,3 +709,54 @@ func FuzzReadRecord(f *testing.F) {
 		}
 	})
 }
+
+// The record of a run that launchers go on with is written anew, but for its beginning.
+func TestRewrite(t *testing.T) {
+	s, list := New(t.TempDir()), hosts(t, "web[1-3]")
+	r, err := s.start(time.Now(), output.How{Job: "abc234", Kept: 100})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Begin(fleet.Start{ID: r.ID, Time: time.Now(), Command: "uptime", Hosts: list})
+	r.Done(result(list[2], 1), fleet.Summary{})
+	rec, err := s.Read(r.ID)
+	if err != nil || !rec.Live {
+		t.Fatal(rec, err)
+	}
+	if _, err := s.Rewrite(rec); err == nil || !strings.Contains(err.Error(), "being written") {
+		t.Errorf("while its process lives: %v", err)
+	}
+	r.Close()
+	if rec, err = s.Read(r.ID); err != nil || rec.State() != "left" || rec.OfHub() != r.ID+"-abc234" {
+		t.Fatal(rec, err)
+	}
+	again, err := s.Rewrite(rec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again.Begin(fleet.Start{ID: "other", Time: time.Now(), Command: "other", Hosts: list})
+	again.Output(fleet.Event{Index: 1, Data: []byte("said\n")})
+	for i, h := range list {
+		again.Done(result(h, i), fleet.Summary{})
+	}
+	again.End(fleet.Summary{OK: 1, Failed: 2})
+	if err := again.Close(); err != nil {
+		t.Fatal(err)
+	}
+	now, err := s.Read(rec.ID)
+	if err != nil || !now.Finished || now.Command != "uptime" || !now.Start.Equal(rec.Start) || len(now.Results) != 3 || now.How.Job != "abc234" {
+		t.Errorf("%+v, %v", now, err)
+	}
+}
+
+// A run that could not begin leaves no record.
+func TestDrop(t *testing.T) {
+	s := New(t.TempDir())
+	r, err := s.start(time.Now(), output.How{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Drop(); err != nil || count(t, s) != 0 {
+		t.Errorf("%d are left, %v", count(t, s), err)
+	}
+}

@@ -20,7 +20,8 @@ import (
 	"sshpace/internal/sys/journal"
 )
 
-// State returns running, done, stopped (hosts were left out), or killed (there is no end).
+// State returns running, done, stopped (hosts were left out), left (launchers go on with it), or
+// killed (there is no end).
 func (rec *Record) State() string {
 	switch {
 	case rec.Finished && rec.Summary.Stopped != "":
@@ -29,6 +30,8 @@ func (rec *Record) State() string {
 		return "done"
 	case rec.Live:
 		return "running"
+	case rec.How.Job != "":
+		return "left"
 	}
 	return "killed"
 }
@@ -52,61 +55,68 @@ func (s *Store) PrintJobs(w io.Writer, l Listing) error {
 	if err != nil {
 		return err
 	}
-	if l.JSON {
-		return jobsJSON(w, list)
-	}
-	table := text.Table{Columns: []text.Column{
-		{Head: "ID"}, {Head: "STATE"}, {Head: "DONE", Right: true}, {Head: "FAILED", Right: true}, {Head: "AGE", Right: true}, {Head: "COMMAND", Fit: text.Cut},
-	}}
+	var jobs []Job
 	for _, run := range list {
-		rec := run.rec
-		if rec == nil {
+		if run.rec == nil {
 			continue
 		}
-		done, failed := rec.Ended()
-		state := rec.State()
-		if rec.Summary.Unkept > 0 {
-			state += ", cut"
+		job := run.rec.job()
+		if !l.JSON {
+			job.ID = run.id
 		}
-		table.Rows = append(table.Rows, []string{termsafe.Line(run.id), state, fmt.Sprintf("%d/%d", done, len(rec.Hosts)), fmt.Sprint(failed), unit.Age(time.Since(rec.Start)), termsafe.OneLine(rec.Command)})
+		jobs = append(jobs, job)
 	}
-	if _, err = io.WriteString(w, table.Text(max(0, l.Width-1))); err == nil && more > 0 && l.Width > 0 {
+	if err = WriteJobs(w, jobs, l); err == nil && more > 0 && l.Width > 0 && !l.JSON {
 		_, err = fmt.Fprintf(w, "%s: sshpace jobs --limit -1\n", unit.Count(more, "older job"))
 	}
 	return err
 }
 
-// job is a run as JSON shows it.
-type job struct {
+// Job is a run, or a job of a hub, in a list.
+type Job struct {
 	ID       string          `json:"id"`
 	State    string          `json:"state"`
-	Start    string          `json:"start"`
+	Start    time.Time       `json:"start"`
 	Command  string          `json:"command,omitempty"`
 	Hosts    int             `json:"hosts"`
 	Done     int             `json:"done"`
 	Failed   int             `json:"failed"`
-	Sets     map[string]int  `json:"sets"`
+	Sets     map[string]int  `json:"sets,omitempty"`
 	Stopped  string          `json:"stopped,omitempty"` // why
 	Elapsed  int64           `json:"elapsed_ns,omitempty"`
 	Unkept   int64           `json:"unkept_bytes,omitempty"` // of output
 	Detached *output.Process `json:"detached,omitempty"`
 }
 
-func jobsJSON(w io.Writer, list []listed) error {
-	jobs := []job{}
-	for _, run := range list {
-		if rec := run.rec; rec != nil {
-			done, failed := rec.Ended()
-			jobs = append(jobs, job{
-				rec.ID, rec.State(), rec.Start.Format(time.RFC3339Nano), rec.Command, len(rec.Hosts), done, failed, rec.counts(),
-				rec.Summary.Stopped, rec.Summary.Elapsed.Nanoseconds(), rec.Summary.Unkept, rec.How.Detached,
-			})
-		}
+func (rec *Record) job() Job {
+	done, failed := rec.Ended()
+	return Job{
+		rec.ID, rec.State(), rec.Start, rec.Command, len(rec.Hosts), done, failed, rec.counts(),
+		rec.Summary.Stopped, rec.Summary.Elapsed.Nanoseconds(), rec.Summary.Unkept, rec.How.Detached,
 	}
-	return termsafe.WriteJSON(w, struct {
-		Schema string `json:"schema"`
-		Jobs   []job  `json:"jobs"`
-	}{"sshpace.jobs/1", jobs}, "  ")
+}
+
+// WriteJobs shows jobs as a table, or in JSON.
+func WriteJobs(w io.Writer, jobs []Job, l Listing) error {
+	if l.JSON {
+		return termsafe.WriteJSON(w, struct {
+			Schema string `json:"schema"`
+			Jobs   []Job  `json:"jobs"`
+		}{"sshpace.jobs/1", append([]Job{}, jobs...)}, "  ")
+	}
+	table := text.Table{Columns: []text.Column{
+		{Head: "ID"}, {Head: "STATE"}, {Head: "DONE", Right: true}, {Head: "FAILED", Right: true}, {Head: "AGE", Right: true}, {Head: "COMMAND", Fit: text.Cut},
+	}}
+	for _, job := range jobs {
+		if job.Unkept > 0 {
+			job.State += ", cut"
+		}
+		table.Rows = append(table.Rows, []string{
+			termsafe.Line(job.ID), job.State, fmt.Sprintf("%d/%d", job.Done, job.Hosts), fmt.Sprint(job.Failed), unit.Age(time.Since(job.Start)), termsafe.OneLine(job.Command),
+		})
+	}
+	_, err := io.WriteString(w, table.Text(max(0, l.Width-1)))
+	return err
 }
 
 // Stop ends a detached run as an interrupt does, with now as a second one does at once, and waits

@@ -37,6 +37,9 @@ type Record struct {
 	before   *Record           // the run that this one repeats on some of its hosts; nil: none that is kept
 }
 
+// OfHub returns the ID of the job that a hub keeps of a run.
+func (rec *Record) OfHub() string { return rec.ID + "-" + rec.How.Job }
+
 // ErrNone says that there is no such run.
 var ErrNone = errors.New("there is no such run in the history")
 
@@ -297,7 +300,7 @@ func (s *Store) Jobs() ([]string, error) {
 		}
 		defer f.Close()
 		how, err := output.Head(f)
-		return err != nil || how.Detached == nil
+		return err != nil || !how.Lasts()
 	}), err
 }
 

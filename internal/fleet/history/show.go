@@ -94,7 +94,7 @@ func (s *Store) list(l Listing) (list []listed, more int, err error) {
 		switch {
 		case unread != nil && len(l.Words) > 0 || unread == nil && !s.has(id, rec, l.Words):
 			continue
-		case unread == nil && rec.Start.Before(l.Since), l.Jobs && (unread != nil || rec.How.Detached == nil):
+		case unread == nil && rec.Start.Before(l.Since), l.Jobs && (unread != nil || !rec.How.Lasts()):
 			continue
 		case limit > 0 && len(list) == limit:
 			more++

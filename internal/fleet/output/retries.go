@@ -59,6 +59,9 @@ func (t *timings) Done(r fleet.Result, _ fleet.Summary) error {
 	if r.Waited > time.Millisecond {
 		fmt.Fprintf(&b, ", waited %s", r.Waited.Round(time.Millisecond))
 	}
+	if r.Launcher != "" {
+		fmt.Fprintf(&b, ", launcher %s", termsafe.Line(r.Launcher))
+	}
 	if r.Hint != "" {
 		fmt.Fprintf(&b, "; %s", termsafe.Line(r.Hint))
 	}

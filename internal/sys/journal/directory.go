@@ -59,6 +59,15 @@ func (d Directory) Open(name string) (f *os.File, err error) {
 	return f, err
 }
 
+// Resume opens one of our journals for its one writer.
+func (d Directory) Resume(name string) (f *os.File, err error) {
+	err = d.in(func(directory *safedir.Directory) (err error) {
+		f, err = locked(directory.OpenFile(name, write, 0))
+		return err
+	})
+	return f, err
+}
+
 // Prune removes our journals but for the newest ones, when there are a tenth more: it examines all
 // of them then. If most is not 0, it always does, and together they have no more bytes than that. A
 // file whose name does not begin with a time is the user's, and stays; so does what is written now.
