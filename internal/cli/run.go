@@ -521,7 +521,7 @@ func (t *task) once(hard context.Context, sys System, f *runFlags, p fanout.Para
 	return summary, err
 }
 
-// record begins the record of the run, or goes on with that of another process.
+// record begins the record of the run, or continues that of another process.
 func (t *task) record(sys System) (*history.Recorder, error) {
 	if t.resumed != nil {
 		return t.store.Rewrite(t.resumed)

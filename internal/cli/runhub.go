@@ -90,7 +90,7 @@ func (f *runFlags) travelling(hosts []host.Host) error {
 		}
 		h.Port = cmp.Or(f.connection.Port, h.Port)
 		if again, err := host.Parse(h.Exact()); err != nil || again.Endpoint() != h.Endpoint() {
-			return usageError("put the user into the ssh_config of the launchers", "launchers cannot be told of the host %s", h.Exact())
+			return usageError("put the user into the ssh_config of the launchers", "launchers would take the host %s for another", h.Exact())
 		}
 	}
 	return nil
@@ -170,7 +170,7 @@ func (f *runFlags) newOffice(ctx context.Context, sys System, t *task) (o *offic
 	return o, err
 }
 
-// takeUp goes on with a job whose client was lost, and completes its record.
+// takeUp continues a job whose client was lost, and completes its record.
 func (f *runFlags) takeUp(ctx context.Context, sys System, store *history.Store, rec *history.Record) error {
 	run, err := f.ofRecord(rec)
 	if err != nil {
@@ -180,7 +180,7 @@ func (f *runFlags) takeUp(ctx context.Context, sys System, store *history.Store,
 	return run.attach(ctx, sys, t, rec.OfHub(), false)
 }
 
-// ofRecord returns flags with which a recorded job of a hub is gone on with.
+// ofRecord returns flags that continue a recorded job of a hub.
 func (f *runFlags) ofRecord(rec *history.Record) (*runFlags, error) {
 	run, flags := &runFlags{view: f.view, maxrc: f.maxrc}, pflag.NewFlagSet("", pflag.ContinueOnError)
 	run.pace.register(flags)

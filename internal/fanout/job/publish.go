@@ -92,9 +92,9 @@ func send(ctx context.Context, bus Bus, p *Plan, m Manifest, specs map[string][]
 	return nil
 }
 
-// Attach returns the client of a job that the hub keeps, and the part of it for one of its pools. It
-// runs what the job's first client would have run, and hosts that have ended end as they did. With
-// looks it only shows what other clients run.
+// Attach returns the client of a job that the hub keeps, and the part of it for one of its pools.
+// It runs what the job's first client would have run, and hosts that have ended end as they did.
+// With looks it only shows what other clients run.
 func Attach(ctx context.Context, bus Bus, id string, looks bool, people People) (*Client, *Spec, error) {
 	specs, err := specsOf(ctx, bus, id)
 	if err != nil {

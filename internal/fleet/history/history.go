@@ -88,7 +88,7 @@ func (s *Store) start(now time.Time, how output.How) (*Recorder, error) {
 }
 
 // Rewrite writes the record of a run anew, but for its beginning: of one whose process was lost,
-// while launchers go on with it.
+// while launchers continue.
 func (s *Store) Rewrite(rec *Record) (*Recorder, error) {
 	file, err := s.dir.Resume(rec.ID + journal.Ending)
 	if err != nil {

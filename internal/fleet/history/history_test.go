@@ -710,7 +710,7 @@ func FuzzReadRecord(f *testing.F) {
 	})
 }
 
-// The record of a run that launchers go on with is written anew, but for its beginning.
+// The record of a run that launchers continue is written anew, but for its beginning.
 func TestRewrite(t *testing.T) {
 	s, list := New(t.TempDir()), hosts(t, "web[1-3]")
 	r, err := s.start(time.Now(), output.How{Job: "abc234", Kept: 100})

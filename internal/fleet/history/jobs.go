@@ -20,7 +20,7 @@ import (
 	"sshpace/internal/sys/journal"
 )
 
-// State returns running, done, stopped (hosts were left out), left (launchers go on with it), or
+// State returns running, done, stopped (hosts were left out), left (launchers continue), or
 // killed (there is no end).
 func (rec *Record) State() string {
 	switch {

@@ -105,8 +105,8 @@ type How struct {
 	Unkept  []string            `json:"unkept,omitempty"`  // names of given options that are not recorded, since they may hold secrets
 	Repeats string              `json:"repeats,omitempty"` // ID of the run that this one does again, on some of its hosts
 	Kept    int64               `json:"kept,omitempty"`    // bytes of output that the record may hold
-	// Job is the random end of the ID of the job that a hub keeps, behind the ID of the run; "" where
-	// this machine ran it.
+	// Job is the random end of the ID of the job that a hub keeps, behind the ID of the run; ""
+	// where this machine ran it.
 	Job string `json:"job,omitempty"`
 	// Detached is the process of a run without a terminal; nil: somebody had watched it.
 	Detached *Process `json:"detached,omitempty"`
