@@ -2,6 +2,7 @@ package job
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -110,7 +111,7 @@ func (c *Client) Execute(ctx context.Context, _ host.Host, _ fleet.Command, a fl
 		}
 	}
 	o := fleet.Outcome{Exit: -1} // not started; or nobody sees it, since the job was left
-	o.Stop(context.Cause(ctx))
+	o.Stop(cmp.Or(context.Cause(ctx), c.Left()))
 	return o
 }
 

@@ -98,7 +98,7 @@ func (c *Client) look() {
 	c.mu.Lock()
 	for name, p := range c.pools {
 		limit, since := missingFirst, p.offered
-		if p.heard.After(since) {
+		if !p.heard.IsZero() {
 			limit, since = missing, p.heard
 		}
 		if p.left == 0 || time.Since(since) < limit {

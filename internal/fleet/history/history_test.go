@@ -726,7 +726,7 @@ func TestRewrite(t *testing.T) {
 	if _, err := s.Rewrite(rec); err == nil || !strings.Contains(err.Error(), "being written") {
 		t.Errorf("while its process lives: %v", err)
 	}
-	r.Close()
+	r.Close(t.Context())
 	if rec, err = s.Read(r.ID); err != nil || rec.State() != "left" || rec.OfHub() != r.ID+"-abc234" {
 		t.Fatal(rec, err)
 	}
@@ -740,7 +740,7 @@ func TestRewrite(t *testing.T) {
 		again.Done(result(h, i), fleet.Summary{})
 	}
 	again.End(fleet.Summary{OK: 1, Failed: 2})
-	if err := again.Close(); err != nil {
+	if err := again.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	now, err := s.Read(rec.ID)
