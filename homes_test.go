@@ -154,6 +154,7 @@ var defaults = []struct {
 
 // alike are values that mean something else, by package.
 var alike = map[string][]any{
+	"fanout/job":          {30 * time.Second},                       // the lease of a launcher
 	"fleet/output":        {15 * time.Second},                       // between two lines on retries
 	"ssh/openssh":         {30 * time.Second},                       // for reading a configuration
 	"ssh/channel":         {2 << 20},                                // our own window

@@ -159,6 +159,7 @@ func groups() []group {
 		}},
 		{more, []command{
 			{"hub", newHubCommand},
+			{"work", newWorkCommand},
 			{"compat", newCompatCommand},
 			{"completion", newCompletionCommand},
 			{"man", newManCommand},

@@ -120,6 +120,7 @@ var expected = []struct{ commands, flags string }{
 // silent are the commands without --json, and why.
 var silent = map[string]string{
 	"sshpace": "lists the commands", "sshpace known-hosts": "lists the commands", "sshpace man": "writes pages", "sshpace completion": "writes a script", "sshpace compat": "prints what another program prints",
+	"sshpace work": "run --hub and jobs show what it does",
 }
 
 // Flags that several commands should have are in all of them, by one name.

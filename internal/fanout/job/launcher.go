@@ -55,6 +55,9 @@ type launcher struct {
 	batches          map[string]*batch // by the subjects of their journals
 }
 
+// UsualLease is how long a launcher may be silent.
+const UsualLease = 30 * time.Second
+
 // ahead is how many hosts a launcher takes before they may log in: other launchers find the rest.
 const ahead = 32
 
