@@ -1,10 +1,12 @@
 package main
 
 import (
+	"debug/buildinfo"
 	"fmt"
 	"maps"
 	"os"
 	"os/exec"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -18,6 +20,28 @@ const (
 	startAllocations = 1790
 	startBytes       = 295_000
 )
+
+// TestTwoBinaries: sshpace itself links nothing of a hub, which would cost each start a third of
+// its CPU time; sshpace-hub has all. Neither is too large to be copied to many machines.
+func TestTwoBinaries(t *testing.T) {
+	const most = 45_000_000                                                        // bytes
+	if out, err := exec.Command("./try", "version").CombinedOutput(); err != nil { // which builds them
+		t.Fatalf("%v: %s", err, out)
+	}
+	for name, hubs := range map[string]bool{"sshpace": false, "sshpace-hub": true} {
+		info, err := buildinfo.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		has := slices.ContainsFunc(info.Deps, func(m *debug.Module) bool { return strings.Contains(m.Path, "nats") })
+		if has != hubs {
+			t.Errorf("%s links NATS: %t", name, has)
+		}
+		if file, err := os.Stat(name); err != nil || file.Size() > most {
+			t.Errorf("%s: %v, %d bytes, want at most %d", name, err, file.Size(), most)
+		}
+	}
+}
 
 // TestStart counts allocations, which do not depend on the machine's speed. What
 // makes it fail belongs behind a sync.OnceValue (of ours: pattern.Lazy), or the

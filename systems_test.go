@@ -67,7 +67,7 @@ var checked = sync.OnceValue(func() program {
 // check looks at the types of all that the program and its packages need on a system.
 func check(target string) (map[string]source, error) {
 	system, processor, _ := strings.Cut(target, "/")
-	list := exec.Command("go", "list", "-deps", "-json=ImportPath,Dir,GoFiles,ImportMap,Module", ".")
+	list := exec.Command("go", "list", "-deps", "-json=ImportPath,Dir,GoFiles,ImportMap,Module", ".", "./hub")
 	if system == "linux" { // which all tests are for, and so their kits
 		list.Args = append(list.Args, "./internal/...")
 	}

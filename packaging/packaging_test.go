@@ -79,9 +79,10 @@ func TestPackages(t *testing.T) {
 		lookAtManual(t, filepath.Join(root, "usr/share/man/man1"))
 		lookAtCompletions(t, filepath.Join(root, "usr/share"))
 	})
+	t.Run("services", func(t *testing.T) { lookAtServices(t, installedPackage(t, one("*.deb"))) })
 	t.Run("rpm", func(t *testing.T) {
 		list := output(t, "", "rpm", "-qpl", one("*.rpm"))
-		for _, want := range []string{"/usr/bin/sshpace", "/usr/share/man/man1/sshpace-bench.1.gz", "/usr/share/zsh/site-functions/_sshpace"} {
+		for _, want := range []string{"/usr/bin/sshpace", "/usr/libexec/sshpace/sshpace-hub", "/usr/lib/systemd/system/sshpace-work@.service", "/usr/share/man/man1/sshpace-bench.1.gz", "/usr/share/zsh/site-functions/_sshpace"} {
 			if !strings.Contains(list, want+"\n") {
 				t.Errorf("no %s in\n%s", want, list)
 			}
@@ -89,12 +90,40 @@ func TestPackages(t *testing.T) {
 	})
 	t.Run("archive", func(t *testing.T) {
 		list := output(t, "", "tar", "-tvzf", one("*.tar.gz"))
-		for _, want := range []string{"/sshpace\n", "/man/sshpace.1.gz\n", "/completion/sshpace.fish\n", "/LICENSE\n"} {
+		for _, want := range []string{"/sshpace\n", "/sshpace-hub\n", "/systemd/sshpace-hub.service\n", "/man/sshpace.1.gz\n", "/completion/sshpace.fish\n", "/LICENSE\n"} {
 			if !strings.Contains(list, want) {
 				t.Errorf("no %s in\n%s", want, list)
 			}
 		}
 	})
+}
+
+// lookAtServices has systemd read the units of the package, and rate what they may do.
+func lookAtServices(t *testing.T, root string) {
+	t.Helper()
+	said, _ := exec.Command(filepath.Join(root, "usr/bin/sshpace"), "hub", "--credential", "client", "--dir", t.TempDir()).CombinedOutput()
+	if !strings.Contains(string(said), "has no keys of a hub") { // it continued as the other program
+		t.Errorf("sshpace hub: %s", said)
+	}
+	units, _ := filepath.Glob(filepath.Join(root, "usr/lib/systemd/system/*.service"))
+	if len(units) != 2 {
+		t.Fatalf("units: %v", units)
+	}
+	for _, unit := range units {
+		text, err := os.ReadFile(unit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		copied := filepath.Join(t.TempDir(), strings.Replace(filepath.Base(unit), "@", "@web", 1))
+		here := strings.ReplaceAll(string(text), "/usr/bin/sshpace", filepath.Join(root, "usr/bin/sshpace"))
+		if err := os.WriteFile(copied, []byte(here), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if said := output(t, "", "systemd-analyze", "verify", "--man=no", "--recursive-errors=no", copied); said != "" {
+			t.Errorf("%s: %s", unit, said)
+		}
+		output(t, "", "systemd-analyze", "security", "--offline=true", "--threshold=25", "--no-pager", copied)
+	}
 }
 
 // lookAtManual reads a page as man(1) shows it.
