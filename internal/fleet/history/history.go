@@ -77,8 +77,12 @@ func (s *Store) start(now time.Time, how output.How) (*Recorder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("history: %w", err)
 	}
-	r := &Recorder{ID: idOf(file.Name()), file: file, lines: patient{w: file}, room: how.Kept, largest: 4*how.Kept + 1<<20, detached: how.Detached != nil}
-	r.sink = output.NewRecord(&r.lines, how)
+	r := newRecorder(file, file, how)
+	r.detached = how.Detached != nil
+	if r.detached && !s.live(r.ID) {
+		_ = errors.Join(os.Remove(file.Name()), file.Close())
+		return nil, &fault.Error{What: "history: the file system of " + string(s.dir) + " has no locks, which show that a run goes on", Hint: "set XDG_STATE_HOME to a directory on another one"}
+	}
 	var most int64
 	if r.room > 0 {
 		most = keepBytes
@@ -98,9 +102,14 @@ func (s *Store) Rewrite(rec *Record) (*Recorder, error) {
 	if err = cmp.Or(err, file.Truncate(int64(len(head)))); err != nil {
 		return nil, errors.Join(fmt.Errorf("history: %w", err), file.Close())
 	}
-	r := &Recorder{ID: rec.ID, file: file, lines: patient{w: &behind{Writer: file}}, room: rec.How.Kept}
-	r.sink = output.NewRecord(&r.lines, rec.How)
-	return r, nil
+	return newRecorder(file, &behind{Writer: file}, rec.How), nil
+}
+
+// newRecorder records into a file by w.
+func newRecorder(file *os.File, w io.Writer, how output.How) *Recorder {
+	r := &Recorder{ID: idOf(file.Name()), file: file, lines: patient{w: w}, room: how.Kept, largest: 4*how.Kept + 1<<20}
+	r.sink = output.NewRecord(&r.lines, how)
+	return r
 }
 
 // behind leaves the first line out, which is there.
@@ -115,6 +124,16 @@ func (b *behind) Write(p []byte) (int, error) {
 		return len(p), nil
 	}
 	return b.Writer.Write(p)
+}
+
+// live reports whether the writer of a record lives.
+func (s *Store) live(id string) bool {
+	f, err := s.open(id)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	return journal.Written(f)
 }
 
 // idOf returns the ID of a run by the name of its record.
@@ -226,7 +245,7 @@ func (r *Recorder) Close(ctx context.Context) error {
 	r.pruning.Wait()
 	err := r.Err()
 	if r.detached && !r.begun {
-		err = nil // Begin has returned it
+		err = os.Remove(r.file.Name()) // Begin has returned why
 	}
 	return errors.Join(err, r.unpruned, r.file.Close())
 }

@@ -66,6 +66,10 @@ func (s *Store) PrintJobs(w io.Writer, l Listing) error {
 		}
 		jobs = append(jobs, job)
 	}
+	if len(jobs) == 0 && !l.JSON {
+		_, err = fmt.Fprintln(w, "no job is known; sshpace run --detach starts one, and sshpace jobs --all lists other runs")
+		return err
+	}
 	if err = WriteJobs(w, jobs, l); err == nil && more > 0 && l.Width > 0 && !l.JSON {
 		_, err = fmt.Fprintf(w, "%s: sshpace jobs --limit -1\n", unit.Count(more, "older job"))
 	}

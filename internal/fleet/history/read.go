@@ -293,15 +293,17 @@ func noRun(err error, hint string) error {
 // Jobs lists the IDs of the detached runs, the newest first.
 func (s *Store) Jobs() ([]string, error) {
 	ids, err := s.ids()
-	return slices.DeleteFunc(ids, func(id string) bool {
-		f, err := s.open(id)
-		if err != nil {
-			return true
-		}
-		defer f.Close()
-		how, err := output.Head(f)
-		return err != nil || !how.Lasts()
-	}), err
+	return slices.DeleteFunc(ids, func(id string) bool { return !s.lasts(id) }), err
+}
+
+func (s *Store) lasts(id string) bool {
+	f, err := s.open(id)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	how, err := output.Head(f)
+	return err == nil && how.Lasts()
 }
 
 func (s *Store) run(name string, list func() ([]string, error)) (*Record, error) {

@@ -90,13 +90,21 @@ func (s *Store) list(l Listing) (list []listed, more int, err error) {
 		limit = screenful
 	}
 	for i, id := range ids {
+		full := limit > 0 && len(list) == limit
+		if l.Jobs && !s.lasts(id) {
+			continue
+		}
+		if full && len(l.Words) == 0 && l.Since.IsZero() {
+			more++
+			continue
+		}
 		rec, unread := s.Read(id)
 		switch {
 		case unread != nil && len(l.Words) > 0 || unread == nil && !s.has(id, rec, l.Words):
 			continue
-		case unread == nil && rec.Start.Before(l.Since), l.Jobs && (unread != nil || !rec.How.Lasts()):
+		case unread == nil && rec.Start.Before(l.Since):
 			continue
-		case limit > 0 && len(list) == limit:
+		case full:
 			more++
 			continue
 		}
