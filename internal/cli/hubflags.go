@@ -195,7 +195,11 @@ func (e *ending) Done(r fleet.Result, _ fleet.Summary) error {
 func (e *ending) why() error {
 	said, _, _ := strings.Cut(termsafe.Line(strings.TrimSpace(e.stderr.String())), "\n")
 	text := cmp.Or(said, e.result.Err, "the connection was ended")
-	return withHint(fmt.Errorf("%s: %s", e.result.Host, text), e.result.Hint)
+	hint := e.result.Hint
+	if e.result.Ran == fleet.RanYes {
+		hint = "sshpace and a hub have to be there; where sshpace is not in PATH, authorized_keys can name it"
+	}
+	return withHint(fmt.Errorf("%s: %s", e.result.Host, text), hint)
 }
 
 // dialogue is a connection to a hub's machine whose end has a reason.

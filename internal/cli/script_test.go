@@ -11,6 +11,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"sshpace/internal/cli"
+	"sshpace/internal/fanout/hub"
 	"sshpace/internal/sys/proc"
 )
 
@@ -21,7 +22,11 @@ func TestMain(m *testing.M) {
 		sys := cli.System{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv, Signals: proc.CatchSignals}
 		os.Exit(cli.Main(context.Background(), sys, os.Args))
 	}
-	programs := map[string]func(){"sshpace": program, "slownames": serveSlowNames, "deafport": listenDeaf, "connectto": connectTo}
+	withHubs := func() {
+		sys := cli.System{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv, Signals: proc.CatchSignals, Hub: hub.NATS{}}
+		os.Exit(cli.Main(context.Background(), sys, os.Args))
+	}
+	programs := map[string]func(){"sshpace": program, "sshpace-hub": withHubs, "slownames": serveSlowNames, "deafport": listenDeaf, "connectto": connectTo}
 	for _, name := range []string{"mpssh.py", "mpssh", "parallel-ssh", "parallel-scp", "parallel-slurp", "parallel-nuke", "parallel-rsync", "pdsh", "clush"} {
 		programs[name] = program
 	}

@@ -125,8 +125,9 @@ func greeted(ctx context.Context, a job.Address) (conn net.Conn, c credential, e
 	line, err := r.ReadBytes('\n')
 	var g greeting
 	switch {
+	case errors.Is(err, io.EOF):
+		err = errors.New("the hub's machine ends the connection")
 	case err != nil:
-		err = fmt.Errorf("the hub's machine ends the connection: %w", err)
 	case json.Unmarshal(line, &g) != nil || g.Token == "":
 		err = fault.WithHint(fmt.Errorf("the hub's machine answers %.80q", line), "it has to run sshpace hub --connect, and print nothing before")
 	case g.Role != a.Role:
