@@ -89,11 +89,11 @@ func (l *leaving) Begin(s fleet.Start) error {
 	if err := context.Cause(l.drain); err != nil {
 		return err
 	}
-	if !l.quiet {
-		fmt.Fprintln(l.sys.Stderr, "sshpace: it goes on in the background; sshpace jobs last shows it")
-	}
 	if _, err := fmt.Fprintln(l.sys.Stdout, s.ID); err != nil {
 		return err
+	}
+	if !l.quiet {
+		fmt.Fprintln(l.sys.Stderr, "sshpace: it goes on in the background; sshpace jobs last shows it")
 	}
 	proc.OutliveHangup()
 	return l.way.Leave(ExitOK)

@@ -80,8 +80,7 @@ func (s *Store) start(now time.Time, how output.How) (*Recorder, error) {
 	r := newRecorder(file, file, how)
 	r.detached = how.Detached != nil
 	if r.detached && !s.live(r.ID) {
-		_ = errors.Join(os.Remove(file.Name()), file.Close())
-		return nil, &fault.Error{What: "history: the file system of " + string(s.dir) + " has no locks, which show that a run goes on", Hint: "set XDG_STATE_HOME to a directory on another one"}
+		return nil, errors.Join(&fault.Error{What: "history: the file system of " + string(s.dir) + " has no locks, which show that a run goes on", Hint: "set XDG_STATE_HOME to a directory on another one"}, r.Drop())
 	}
 	var most int64
 	if r.room > 0 {
@@ -242,12 +241,11 @@ func (r *Recorder) Close(ctx context.Context) error {
 	for r.detached && r.begun && r.Err() != nil && sched.For(ctx, time.Second) {
 		r.lines.Write(nil)
 	}
-	r.pruning.Wait()
-	err := r.Err()
-	if r.detached && !r.begun {
-		err = os.Remove(r.file.Name()) // Begin has returned why
+	if r.detached && !r.begun { // Begin has returned why
+		return r.Drop()
 	}
-	return errors.Join(err, r.unpruned, r.file.Close())
+	r.pruning.Wait()
+	return errors.Join(r.Err(), r.unpruned, r.file.Close())
 }
 
 // ids lists the recorded runs, the newest first.

@@ -744,7 +744,7 @@ func TestRewrite(t *testing.T) {
 		t.Fatal(err)
 	}
 	now, err := s.Read(rec.ID)
-	if err != nil || !now.Finished || now.Command != "uptime" || !now.Start.Equal(rec.Start) || len(now.Results) != 3 || now.How.Job != "abc234" {
+	if err != nil || !now.Finished || now.Command != "uptime" || !now.Start.Equal(rec.Start) || len(now.Results) != 3 || now.How.Job != "abc234" || now.Summary.Unkept > 0 {
 		t.Errorf("%+v, %v", now, err)
 	}
 }
