@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -260,10 +259,11 @@ func (l *launcher) job(id string) (*carried, error) {
 	if c != nil {
 		return c, nil
 	}
-	signed, err := l.load(id)
+	all, err := load(l.drain, l.Bus, l.Pool, id)
 	if err != nil {
 		return nil, err
 	}
+	signed := all[l.Pool]
 	c = &carried{key: id, users: 1, close: func() {}}
 	if c.Verified, c.refused = l.Policy.Verify(l.drain, signed, l.Pool, time.Now()); c.refused == nil && c.ID != id {
 		c.refused = fmt.Errorf("it is job %s, offered as another", c.ID)
@@ -339,21 +339,3 @@ func (l *launcher) leave(c *carried) {
 		}
 	})
 }
-
-// load reads a signed job.
-func (l *launcher) load(id string) (s Signed, err error) {
-	var found [][]byte
-	for e, err := range l.Bus.Follow(l.drain, strings.Join([]string{jobKind, l.Pool, Token(id), ">"}, "."), FollowOptions{Until: true}) {
-		if err != nil {
-			return s, err
-		}
-		_, _, number, _ := parts(e.Subject)
-		if n, _ := strconv.Atoi(e.Header[partsHeader]); number == len(found) && number < n && n <= mostParts {
-			found = append(found, e.Data)
-		}
-	}
-	return joined(found)
-}
-
-// mostParts bounds what is read of a job.
-const mostParts = 256

@@ -6,10 +6,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"time"
 
-	"sshpace/internal/base/fault"
 	"sshpace/internal/base/host"
 )
 
@@ -160,29 +158,16 @@ func StopJob(ctx context.Context, bus Bus, id string, running bool, by string) e
 // specsOf reads a job by its pools. Launchers verify it; of what a client does with it, nothing
 // depends on who signed it.
 func specsOf(ctx context.Context, bus Bus, id string) (map[string]*Spec, error) {
-	found := map[string][][]byte{}
-	for e, err := range bus.Follow(ctx, allOf(jobKind, id), FollowOptions{Until: true}) {
-		if err != nil {
-			return nil, err
-		}
-		pool, _, number, _ := parts(e.Subject)
-		if n, _ := strconv.Atoi(e.Header[partsHeader]); number == len(found[pool]) && number < n {
-			found[pool] = append(found[pool], e.Data)
-		}
+	all, err := load(ctx, bus, "*", id)
+	if err != nil {
+		return nil, err
 	}
 	specs := map[string]*Spec{}
-	for pool, parts := range found {
-		signed, err := joined(parts)
-		if err == nil {
-			specs[pool] = &Spec{}
-			err = json.Unmarshal(signed.Spec, specs[pool])
-		}
-		if err != nil {
+	for pool, signed := range all {
+		specs[pool] = &Spec{}
+		if err := json.Unmarshal(signed.Spec, specs[pool]); err != nil {
 			return nil, fmt.Errorf("job %s of pool %s cannot be read: %w", id, pool, err)
 		}
-	}
-	if len(specs) == 0 {
-		return nil, fault.Usage("sshpace jobs --hub URL lists its jobs; a hub keeps them for a week", "the hub has no job %s", id)
 	}
 	return specs, nil
 }

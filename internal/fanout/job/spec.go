@@ -2,6 +2,7 @@ package job
 
 import (
 	"bytes"
+	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
@@ -9,8 +10,10 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
+	"sshpace/internal/base/fault"
 	"sshpace/internal/base/host"
 	"sshpace/internal/fleet"
 	"sshpace/internal/fleet/hostset"
@@ -203,6 +206,35 @@ func (s *Signed) entries(pool, id string) ([]Entry, error) {
 			Subject: subject(jobKind, pool, id, i), Header: map[string]string{partsHeader: strconv.Itoa(n)},
 			Data: data[i*partSize : min((i+1)*partSize, len(data))],
 		}
+	}
+	return all, nil
+}
+
+// mostParts bounds what is read of a job.
+const mostParts = 256
+
+// load reads what a hub keeps of a job for a pool, or for all pools with *.
+func load(ctx context.Context, bus Bus, pool, id string) (map[string]Signed, error) {
+	found := map[string][][]byte{}
+	for e, err := range bus.Follow(ctx, strings.Join([]string{jobKind, pool, Token(id), "*"}, "."), FollowOptions{Until: true}) {
+		if err != nil {
+			return nil, err
+		}
+		of, _, number, _ := parts(e.Subject)
+		if n, _ := strconv.Atoi(e.Header[partsHeader]); number == len(found[of]) && number < n && n <= mostParts {
+			found[of] = append(found[of], e.Data)
+		}
+	}
+	all := map[string]Signed{}
+	for of, parts := range found {
+		signed, err := joined(parts)
+		if err != nil {
+			return nil, fmt.Errorf("job %s of pool %s cannot be read: %w", id, of, err)
+		}
+		all[of] = signed
+	}
+	if len(all) == 0 {
+		return nil, fault.Usage("sshpace jobs --hub URL lists its jobs; a hub keeps them for a week", "the hub has no job %s", id)
 	}
 	return all, nil
 }
