@@ -400,6 +400,9 @@ func (f *runFlags) remoteCommand(sys System, words string, args []string) (fleet
 // rebootTimeout is far more than a reboot takes: some servers test their memory first.
 const rebootTimeout = 10 * time.Minute
 
+// stopping is the message at the first signal.
+const stopping = "sshpace: stopping, and ending the commands that still run; press Ctrl-C again to leave them running"
+
 // run carries the task out.
 func (t *task) run(ctx context.Context, sys System, f *runFlags) error {
 	// A closed standard output, or a file that may not grow, must be an error, not a deadly signal.
@@ -409,12 +412,15 @@ func (t *task) run(ctx context.Context, sys System, f *runFlags) error {
 
 	untune := fanout.Tune(sys.Getenv, t.command)
 	defer untune()
-	first := "stopping, and ending the commands that still run; press Ctrl-C again to leave them running"
+	first := func() { sys.screen().Notice(stopping) }
 	confirmed := f.pace.limit(sys.Getenv)
 	if t.office != nil && t.office.client != nil {
-		first, confirmed = "the job goes on without this view", 0
+		confirmed = 0
 	}
-	drain, hard, stop := interruptsSaying(ctx, sys, first)
+	if t.office != nil {
+		first = func() {} // it says more
+	}
+	drain, hard, stop := sys.Signals.Interrupts(ctx, first)
 	defer stop()
 	if err := output.Confirm(drain, confirmed, t.command.Text, t.hosts); err != nil {
 		return interrupted(drain, ignoreCancel(err))
@@ -516,7 +522,7 @@ func (t *task) once(hard context.Context, sys System, f *runFlags, p fanout.Para
 		fmt.Fprintf(sys.Stderr, "sshpace: warning: the record of this run is incomplete: %s\n", oneLine(lost.Error()))
 	}
 	if t.office != nil {
-		err = cmp.Or(t.office.left(sys, recorder.ID), err)
+		err = cmp.Or(t.office.left(recorder.ID), err)
 	}
 	return summary, err
 }

@@ -72,6 +72,9 @@ func (f *runFlags) checkHub(sys System, flags *pflag.FlagSet) (err error) {
 	if (f.job.pool == "") == (f.job.pools == "") {
 		err = cmp.Or(err, usageError("such as --pool web, for launchers of sshpace work --pool web", "--hub needs --pool or --pools"))
 	}
+	if !flags.Changed("keep-output") {
+		f.keepOutput = detachedOutput // jobs shows it
+	}
 	if err == nil {
 		err = sys.needHub() // before anything is read from standard input
 	}
@@ -152,6 +155,7 @@ func (f *runFlags) plan(ctx context.Context, sys System, t *task) (p job.Plan, e
 
 // office carries a run out over a hub.
 type office struct {
+	sys     System
 	bus     job.Bus
 	plan    job.Plan
 	people  job.People
@@ -162,7 +166,7 @@ type office struct {
 
 // newOffice connects to the hub with the job of a task.
 func (f *runFlags) newOffice(ctx context.Context, sys System, t *task) (o *office, err error) {
-	o = &office{people: f.people(sys), end: strings.ToLower(rand.Text()[:6])}
+	o = &office{sys: sys, people: f.people(sys), end: strings.ToLower(rand.Text()[:6])}
 	if o.plan, err = f.plan(ctx, sys, t); err == nil {
 		o.bus, err = f.job.bus(ctx, sys, connectionFlags{}, job.RoleClient)
 	}
@@ -199,7 +203,7 @@ func (f *runFlags) attach(ctx context.Context, sys System, t *task, id string, l
 	if err != nil {
 		return err
 	}
-	t.office = &office{bus: bus, people: f.people(sys), viewing: true}
+	t.office = &office{sys: sys, bus: bus, people: f.people(sys), viewing: true}
 	defer t.close()
 	var spec *job.Spec
 	if t.office.client, spec, err = job.Attach(ctx, bus, id, looks, t.office.people); err != nil {
@@ -226,7 +230,7 @@ func (o *office) open(hard context.Context, p *fanout.Params, recorder *history.
 			return nil, nil, err
 		}
 	}
-	stopping, stop := context.WithCancelCause(context.WithoutCancel(hard))
+	polite, stop := context.WithCancelCause(context.WithoutCancel(hard))
 	leave := func() {
 		o.client.Leave(job.ErrLeft)
 		stop(job.ErrLeft)
@@ -237,6 +241,7 @@ func (o *office) open(hard context.Context, p *fanout.Params, recorder *history.
 		case o.viewing || s == syscall.SIGHUP:
 			leave()
 		default:
+			o.sys.screen().Notice(stopping)
 			stop(fleet.ErrInterrupted)
 		}
 	})
@@ -245,13 +250,13 @@ func (o *office) open(hard context.Context, p *fanout.Params, recorder *history.
 			leave()
 		}
 	})
-	p.Drain, p.Fanout, p.CommandTimeout, p.MaxOutput, p.RetryFor, p.RetryDown, p.Resources = stopping, 0, 0, 0, -1, false, &fanout.Resources{}
+	p.Drain, p.Fanout, p.CommandTimeout, p.MaxOutput, p.RetryFor, p.RetryDown, p.Resources = polite, 0, 0, 0, -1, false, &fanout.Resources{}
 	p.Pace.Splay, p.Pace.Begun = 0, o.client.Begun
 	return o.client, o.client.Sink(view, record), nil
 }
 
 // left says that the job goes on, and returns why if nobody asked for that. id is that of the run.
-func (o *office) left(sys System, id string) error {
+func (o *office) left(id string) error {
 	err := o.client.Left()
 	switch {
 	case err == nil:
@@ -259,7 +264,7 @@ func (o *office) left(sys System, id string) error {
 	case err != job.ErrLeft:
 		return withHint(err, "sshpace jobs "+cmp.Or(id, o.client.ID)+" goes on with it")
 	}
-	sys.screen().Notice("sshpace: the job goes on; sshpace jobs " + cmp.Or(id, o.client.ID) + " shows it")
+	o.sys.screen().Notice("sshpace: the job goes on; sshpace jobs " + cmp.Or(id, o.client.ID) + " shows it")
 	return nil
 }
 

@@ -743,6 +743,10 @@ func TestRewrite(t *testing.T) {
 	if err := again.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	text, err := os.ReadFile(filepath.Join(string(s.dir), rec.ID+journal.Ending))
+	if err != nil || !strings.Contains(string(text), `"text":"said"`) {
+		t.Errorf("%v\n%s", err, text)
+	}
 	now, err := s.Read(rec.ID)
 	if err != nil || !now.Finished || now.Command != "uptime" || !now.Start.Equal(rec.Start) || len(now.Results) != 3 || now.How.Job != "abc234" || now.Summary.Unkept > 0 {
 		t.Errorf("%+v, %v", now, err)
