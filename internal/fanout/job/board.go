@@ -187,17 +187,13 @@ func (o *Overview) pool(name string) *Pool {
 	return o.Pools[i]
 }
 
-// part notes a part of the job for a pool, and reads the job when it has all of them.
+// part notes the next part of the job for a pool, and reads the job when it has all of them.
 func (o *Overview) part(p *Pool, number int, e Entry) {
-	n, err := strconv.Atoi(e.Header[partsHeader])
-	if p.parts == nil && err == nil && n <= mostBatches && !p.known {
-		p.parts = make([][]byte, n)
-	}
-	if number >= len(p.parts) {
+	n, _ := strconv.Atoi(e.Header[partsHeader])
+	if p.known || number != len(p.parts) || number >= n || n > mostParts {
 		return
 	}
-	p.parts[number] = e.Data
-	if slices.ContainsFunc(p.parts, func(part []byte) bool { return part == nil }) {
+	if p.parts = append(p.parts, e.Data); len(p.parts) < n {
 		return
 	}
 	var m Manifest
@@ -207,13 +203,11 @@ func (o *Overview) part(p *Pool, number int, e Entry) {
 		return
 	}
 	o.Text, o.Start, o.Expires, p.known = cmp.Or(s.Text, s.Line), m.Time, m.Expires, true
-	batches := make([]Batch, len(s.Batches))
-	copy(batches, p.Batches)
+	p.Batches = append(p.Batches, make([]Batch, len(s.Batches))...)[:len(s.Batches)]
 	for i, set := range s.Batches {
 		hosts, _ := s.Hosts(i) // none of a set that cannot be read
-		batches[i].Set, batches[i].Hosts = set, len(hosts)
+		p.Batches[i].Set, p.Batches[i].Hosts = set, len(hosts)
 	}
-	p.Batches = batches
 }
 
 // Stop stops the job, and ends the commands that run.
@@ -239,7 +233,7 @@ func (o *Overview) Replay(ctx context.Context, bus Bus, sink fleet.Sink) error {
 	}
 	err := sink.Begin(fleet.Start{ID: o.ID, Time: o.Start, Command: o.Text, Hosts: all})
 	var wrong error
-	for e, failed := range bus.Follow(ctx, strings.Join([]string{eventKind, "*", Token(o.ID), "*"}, "."), FollowOptions{Until: true}) {
+	for e, failed := range bus.Follow(ctx, allOf(eventKind, o.ID), FollowOptions{Until: true}) {
 		if err = cmp.Or(err, failed); err != nil {
 			return err
 		}

@@ -95,9 +95,12 @@ func TestBoard(t *testing.T) {
 		{"lies", []Entry{far("web", id, 0, 90, 90, 90), far("web", id, 7, 5, 5, 5), far("web", id, mostBatches, 1, 1, 1), {Subject: "event.web.x"}, {Subject: "job.web." + Token(id) + ".9"}}, 0, Count{9, 5, 5, 5}, Running},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			entries := slices.Concat(signed(t, id, begin), c.entries, []Entry{alive, skewed})
-			for range 2 {
+			entries := slices.Concat(c.entries, []Entry{alive, skewed}, signed(t, id, begin))
+			for late := range 2 {
 				var b Board
+				for _, e := range entries[:late*len(entries)] { // what happened to a job may come before it
+					b.apply(e)
+				}
 				if err := b.Follow(t.Context(), &kept{entries: entries}, true); err != nil {
 					t.Fatal(err)
 				}
@@ -111,7 +114,6 @@ func TestBoard(t *testing.T) {
 				if len(launchers) != 2 || launchers[1].Name != "east" || launchers[1].Running != 3 || time.Since(launchers[0].Seen) > time.Minute {
 					t.Errorf("launchers %+v", launchers)
 				}
-				slices.Reverse(entries[:len(entries)-len(c.entries)-2])
 			}
 		})
 	}

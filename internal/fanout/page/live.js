@@ -1,6 +1,7 @@
 (() => {
 'use strict';
-const live = document.getElementById('live'), events = new EventSource(document.body.dataset.events);
+const live = document.getElementById('live');
+let events;
 const say = text => { if (live.textContent !== text) live.textContent = text; };
 const show = (part, text) => {
   const selection = getSelection();
@@ -19,7 +20,14 @@ const show = (part, text) => {
   part.replaceChildren(next.content);
   if (focus) (focus.id && document.getElementById(focus.id) || part.querySelectorAll('a, summary, [tabindex]')[at])?.focus({ preventScroll: true });
 };
-for (const part of document.querySelectorAll('[data-part]')) events.addEventListener(part.id, e => show(part, e.data));
-events.onopen = () => say('live');
-events.onerror = () => say('not connected: these numbers may be old');
+const follow = () => { // a browser has few connections for all of its tabs
+  events?.close();
+  if (document.hidden) return;
+  events = new EventSource(document.body.dataset.events);
+  for (const part of document.querySelectorAll('[data-part]')) events.addEventListener(part.id, e => show(part, e.data));
+  events.onopen = () => say('live');
+  events.onerror = () => say('not connected: these numbers may be old');
+};
+document.addEventListener('visibilitychange', follow);
+follow();
 })();

@@ -35,17 +35,14 @@ func (s *server) metrics(w http.ResponseWriter, r *http.Request) {
 	if o.Hub == nil {
 		return
 	}
-	launchers, bytes, limits := map[string]int{}, map[string]uint64{}, map[string]int64{}
-	for _, l := range o.Launchers {
-		launchers[l.Pool]++
-	}
+	bytes, limits := map[string]uint64{}, map[string]int64{}
 	for _, stream := range o.Hub.Streams {
 		bytes[stream.Name] = stream.Bytes
 		if stream.Limit > 0 {
 			limits[stream.Name] = stream.Limit
 		}
 	}
-	gauge(w, "sshpace_launchers", "Launchers that are alive.", "pool", launchers)
+	gauge(w, "sshpace_launchers", "Launchers that are alive.", "pool", o.alive())
 	gauge(w, "sshpace_batches_waiting", "Batches that no launcher has taken.", "pool", o.Hub.Waiting)
 	gauge(w, "sshpace_batches_taken", "Batches that launchers work on.", "pool", o.Hub.Taken)
 	gauge(w, "sshpace_stream_bytes", "Bytes that the hub keeps.", "stream", bytes)

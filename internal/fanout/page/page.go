@@ -27,6 +27,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"sshpace/internal/base/fault"
@@ -74,7 +75,7 @@ func Serve(ctx context.Context, p Params) error {
 	}
 	web := &http.Server{
 		Handler: s, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10,
-		ErrorLog: log.New(io.Discard, "", 0), BaseContext: func(net.Listener) context.Context { return ctx },
+		ErrorLog: log.New(io.Discard, "", 0), ConnState: s.connections, BaseContext: func(net.Listener) context.Context { return ctx },
 	}
 	defer context.AfterFunc(ctx, func() { web.Close() })()
 	p.Ready(scheme + "://" + listener.Addr().String() + s.path + "?token=" + token)
@@ -84,8 +85,23 @@ func Serve(ctx context.Context, p Params) error {
 	return context.Cause(ctx)
 }
 
+// mostConnections leaves descriptors for the hub in the same process, whoever connects.
+const mostConnections = 200
+
+// connections ends those that are too many.
+func (s *server) connections(c net.Conn, state http.ConnState) {
+	switch state {
+	case http.StateNew:
+		if s.open.Add(1) > mostConnections {
+			c.Close()
+		}
+	case http.StateClosed, http.StateHijacked:
+		s.open.Add(-1)
+	}
+}
+
 func newServer(from source, token string) *server {
-	s := &server{source: from, secret: []byte(token), named: loopback, feeds: map[string]*feed{}, folds: map[string]*folding{}}
+	s := &server{source: from, secret: []byte(token), named: loopback, folds: map[string]*folding{}}
 	s.path = "/" + s.sign("path", "")[:16] + "/"
 	return s
 }
@@ -126,23 +142,18 @@ func (s *server) listen(ctx context.Context, p *Params) (listener net.Listener, 
 
 // tokenOf returns the token in a file, which is made if it is missing.
 func tokenOf(file string) (string, error) {
-	token := rand.Text()
 	if file == "" {
-		return token, nil
+		return rand.Text(), nil
 	}
-	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if errors.Is(err, fs.ErrExist) {
-		kept, err := os.ReadFile(file)
-		if token = strings.TrimSpace(string(kept)); err == nil && len(token) < 26 {
-			err = &fault.Error{What: file + " has no token of a page", Hint: "remove it"}
-		}
-		return token, err
+	token, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		token = []byte(rand.Text() + "\n")
+		err = os.WriteFile(file, token, 0o600)
 	}
-	if err != nil {
-		return "", err
+	if err == nil && len(token) < 26 {
+		err = &fault.Error{What: file + " has no token of a page", Hint: "remove it"}
 	}
-	_, err = f.WriteString(token + "\n")
-	return token, errors.Join(err, f.Close())
+	return strings.TrimSpace(string(token)), err
 }
 
 // server answers browsers.
@@ -153,8 +164,9 @@ type server struct {
 	secure bool   // over TLS
 	named  func(host string) bool
 
+	open, watching atomic.Int64 // connections, and those that get events
+
 	mu    sync.Mutex
-	feeds map[string]*feed    // what browsers watch, by the ID of a job, "" = all jobs
 	folds map[string]*folding // by the ID of a job
 }
 
@@ -266,5 +278,14 @@ func (s *server) page(w http.ResponseWriter, r *http.Request, id, session string
 }
 
 var templates = sync.OnceValue(func() *template.Template {
-	return template.Must(template.New("page").Funcs(template.FuncMap{"safe": safe, "count": unit.Count, "clock": clock, "bar": barOf, "size": func(n uint64) string { return unit.Bytes(n).String() }, "limit": func(n int64) string { return unit.Bytes(n).String() }}).Parse(pageHTML))
+	return template.Must(template.New("page").Funcs(template.FuncMap{
+		"safe": safe, "count": unit.Count, "bar": barOf,
+		"clock": func(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05") },
+		"size":  func(n uint64) string { return unit.Bytes(n).String() },
+		"limit": func(n int64) string { return unit.Bytes(n).String() },
+		"next":  func(i int) int { return i + 1 },
+		"less":  func(a, b int) int { return a - b },
+		"jobs":  func(list []job.Overview) []job.Overview { return list[:min(len(list), mostJobs)] },
+		"first": func(list []job.Batch) []job.Batch { return list[:min(len(list), mostBatches)] },
+	}).Parse(pageHTML))
 })

@@ -8,6 +8,7 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"math/big"
+	"net"
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
@@ -81,6 +82,34 @@ func TestPageOverTLS(t *testing.T) {
 	if err := Serve(t.Context(), Params{Address: "127.0.0.1:0", Cert: key, Key: cert}); err == nil {
 		t.Error("a certificate that is none is accepted")
 	}
+}
+
+// Whoever connects without end gets a bounded number of connections, and then others get one again.
+func TestManyConnections(t *testing.T) {
+	u := serve(t, Params{Runs: history.New(t.TempDir())})
+	var all []net.Conn
+	for range mostConnections {
+		c, err := net.Dial("tcp", u.Host)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, c)
+	}
+	answers := func() bool {
+		jar, _ := cookiejar.New(nil)
+		transport := &http.Transport{DisableKeepAlives: true}
+		answer, err := (&http.Client{Jar: jar, Transport: transport}).Get(u.String())
+		if err != nil {
+			return false
+		}
+		answer.Body.Close()
+		return answer.StatusCode == http.StatusOK
+	}
+	waittest.Until(t, "there are too many", func() bool { return !answers() })
+	for _, c := range all {
+		c.Close()
+	}
+	waittest.Until(t, "there is room", answers)
 }
 
 // A token in a file stays the same, and nobody else can read it.

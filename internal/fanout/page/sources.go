@@ -1,12 +1,14 @@
 package page
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"sshpace/internal/base/sched"
 	"sshpace/internal/fanout/job"
 	"sshpace/internal/fleet"
 	"sshpace/internal/fleet/history"
@@ -26,15 +28,13 @@ const again = 10 * time.Minute
 func (h *hubJobs) follow(ctx context.Context) {
 	for ctx.Err() == nil {
 		b := &job.Board{}
-		if h.board.Load() == nil {
-			h.board.Store(b) // so that something is seen at once
-		}
 		if b.Follow(ctx, h.bus, true) == nil {
 			h.board.Store(b)
+			round, cancel := context.WithTimeout(ctx, again)
+			_ = b.Follow(round, h.bus, false)
+			cancel()
 		}
-		a, cancel := context.WithTimeout(ctx, again)
-		_ = b.Follow(a, h.bus, false)
-		cancel()
+		sched.For(ctx, refresh)
 	}
 }
 
@@ -46,9 +46,12 @@ func (h *hubJobs) overview(ctx context.Context) overview {
 	if o.Hub = &status; err != nil {
 		o.Trouble = "The hub does not answer: these are the last numbers that it has sent."
 	}
-	if b := h.board.Load(); b != nil {
-		o.Jobs, o.Launchers = b.Jobs(), b.Launchers()
+	b := h.board.Load()
+	if b == nil {
+		o.Trouble = cmp.Or(o.Trouble, "What the hub keeps is being read.")
+		return o
 	}
+	o.Jobs, o.Launchers = b.Jobs(), b.Launchers()
 	return o
 }
 

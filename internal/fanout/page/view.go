@@ -5,7 +5,7 @@ import (
 	"context"
 	"fmt"
 	"html/template"
-	"maps"
+	"io"
 	"slices"
 	"strings"
 	"sync"
@@ -37,46 +37,34 @@ type overview struct {
 	Trouble   string // why all this may be old
 }
 
-// What a page shows at most, in number, or in bytes.
+// What a page shows at most, in number and in bytes.
 const (
 	mostJobs    = 200
 	mostBatches = 500 // of a pool
+	mostGroups  = 100 // of hosts with the same output
+	mostOutput  = 16 << 10
 	mostText    = 4 << 10
 )
 
 // view is the data of the templates.
 type view struct {
 	overview
-	More int // jobs that are not shown
-	Job  *job.Overview
-	Fold *fold
-	Base string // of links
-	Now  time.Time
-
+	Job         *job.Overview
+	Fold        *fold
+	Alive       map[string]int // launchers of pools
+	Base        string         // of links
+	Now         time.Time
 	Nonce, Form string
 	Style       template.CSS
 	Script      template.JS
 }
 
-// set is a set of hosts with the same state.
-type set struct {
-	State string
-	Hosts int
-	Names string
-}
-
-// Class returns the class of its state for styles.
-func (s set) Class() string { return strings.ReplaceAll(s.State, " ", "-") }
-
 func (s *server) view(ctx context.Context, id string) view {
 	v := view{overview: s.source.overview(ctx), Base: s.path, Now: time.Now()}
-	if id != "" {
-		if v.Job = find(v.Jobs, id); v.Job != nil {
-			v.Fold = s.fold(ctx, v.Job)
-		}
+	if v.Job = find(v.Jobs, id); v.Job != nil {
+		v.Fold = s.fold(ctx, v.Job)
 	}
-	v.More = max(0, len(v.Jobs)-mostJobs)
-	v.Jobs = v.Jobs[:len(v.Jobs)-v.More]
+	v.Alive = v.alive()
 	return v
 }
 
@@ -86,6 +74,15 @@ func find(jobs []job.Overview, id string) *job.Overview {
 		return nil
 	}
 	return &jobs[i]
+}
+
+// alive counts the launchers of pools.
+func (o overview) alive() map[string]int {
+	pools := map[string]int{}
+	for _, l := range o.Launchers {
+		pools[l.Pool]++
+	}
+	return pools
 }
 
 // Stops reports whether there is something to stop.
@@ -122,14 +119,40 @@ func (s *server) parts(ctx context.Context, id string) map[string]string {
 	return parts
 }
 
-// fold is what is kept of a job: its hosts by their states, and by what they have said.
+// fold is what is kept of a job: its hosts by their states, and by what they have said. It is made
+// once for all who look, as long as no more hosts end.
 type fold struct {
-	Sets []set
-	output.Blocks
+	Sets    []set
+	Groups  []*group
+	Ends    group
+	More    int // groups that are not shown
 	Trouble string
 }
 
-// folding makes the fold of a job, once for all who look at it, as long as no more hosts end.
+// set is a set of hosts with the same state.
+type set struct {
+	State string
+	Hosts int
+	Names string
+}
+
+// group is the beginning of what a group of hosts has said.
+type group struct {
+	Title string
+	text  []byte
+	Left  int // bytes that are not shown
+}
+
+func (g *group) Write(p []byte) (int, error) {
+	kept := min(len(p), mostOutput-len(g.text))
+	g.text, g.Left = append(g.text, p[:kept]...), g.Left+len(p)-kept
+	return len(p), nil
+}
+
+// Text returns the text, without a part of a character at its end.
+func (g *group) Text() string { return strings.ToValidUTF8(string(g.text), "") }
+
+// folding is a fold, and how far the job was when it was made.
 type folding struct {
 	mu   sync.Mutex
 	of   job.Count
@@ -161,12 +184,18 @@ func (s *server) fold(ctx context.Context, o *job.Overview) *fold {
 // folded replays a job into the view of -b.
 func (s *server) folded(ctx context.Context, o *job.Overview) *fold {
 	f := &fold{}
-	show := output.View{Gather: true, Quiet: true, Color: "never"}
-	sink, err := show.Sink(output.Streams{Out: f, Err: f, Getenv: func(string) string { return "" }}, nil)
+	show := output.View{Gather: true, Quiet: true, Color: "never", Groups: func(title string) io.Writer {
+		if len(f.Groups) == mostGroups {
+			f.More++
+			return io.Discard
+		}
+		f.Groups = append(f.Groups, &group{Title: title})
+		return f.Groups[len(f.Groups)-1]
+	}}
+	sink, err := show.Sink(output.Streams{Out: &f.Ends, Err: &f.Ends, Getenv: func(string) string { return "" }}, nil)
 	if err == nil {
 		g := gathering{Sink: sink}
-		err = s.source.replay(ctx, o, &g)
-		err = cmp.Or(err, sink.End(fleet.Summary{}))
+		err = cmp.Or(s.source.replay(ctx, o, &g), sink.End(fleet.Summary{}))
 		f.Sets = g.sets()
 	}
 	if err != nil {
@@ -182,6 +211,9 @@ type gathering struct {
 	states []string
 }
 
+// Those of hosts without a result, or with one that is not known.
+const waiting, running, unknown = "waiting", "running", "unknown"
+
 func (g *gathering) Begin(s fleet.Start) error {
 	g.hosts, g.states = s.Hosts, slices.Repeat([]string{waiting}, len(s.Hosts))
 	return g.Sink.Begin(s)
@@ -193,7 +225,7 @@ func (g *gathering) Started(index int) error {
 }
 
 func (g *gathering) Done(r fleet.Result, so fleet.Summary) error {
-	g.states[r.Index] = strings.ReplaceAll(r.Status().String(), "_", " ")
+	g.states[r.Index] = strings.ReplaceAll(r.Status().String(), "_", "-")
 	if r.Ran == fleet.RanUnknown {
 		g.states[r.Index] = unknown
 	}
@@ -202,15 +234,13 @@ func (g *gathering) Done(r fleet.Result, so fleet.Summary) error {
 
 func (*gathering) End(fleet.Summary) error { return nil }
 
-const waiting, running, unknown = "waiting", "running", "unknown"
-
 // sets returns the hosts of each state, those first that may want something.
 func (g *gathering) sets() (sets []set) {
 	names := map[string][]string{}
 	for i, h := range g.hosts {
 		names[g.states[i]] = append(names[g.states[i]], h.String())
 	}
-	for _, state := range []string{"failed", "unreachable", unknown, "not started", running, waiting, "ok"} {
+	for _, state := range []string{"failed", "unreachable", unknown, "not-started", running, waiting, "ok"} {
 		if hosts := names[state]; len(hosts) > 0 {
 			sets = append(sets, set{state, len(hosts), hostset.Fold(hosts)})
 		}
@@ -227,10 +257,10 @@ func safe(text string) string {
 	return text
 }
 
-// bar has the parts of a bar, in thousandths of its length.
+// bar has hosts, and the parts of a bar in thousandths of its length.
 type bar struct {
 	job.Count
-	OK, Runs, Waits      int // hosts
+	OK, Runs, Waits      int
 	Green, Red, Blue, To int
 }
 
@@ -246,48 +276,10 @@ func barOf(n job.Count) bar {
 	return b
 }
 
-// numbered is a batch with its number in its pool, from 1.
-type numbered struct {
-	Number int
-	job.Batch
-}
-
-// Batches returns the batches of a pool that are shown.
-func (view) Batches(p *job.Pool) (list []numbered) {
-	for i, b := range p.Batches[:min(len(p.Batches), mostBatches)] {
-		list = append(list, numbered{i + 1, b})
-	}
-	return list
-}
-
-// Unshown returns how many batches of a pool are not shown.
-func (view) Unshown(p *job.Pool) int { return max(0, len(p.Batches)-mostBatches) }
-
-// lonely is a pool that has batches and no launcher.
-type lonely struct {
-	Pool    string
-	Batches int
-}
-
-// Lonely returns the pools that wait in vain.
-func (v view) Lonely() (list []lonely) {
-	for _, pool := range slices.Sorted(maps.Keys(v.Hub.Waiting)) {
-		n := v.Hub.Waiting[pool]
-		if n > 0 && !slices.ContainsFunc(v.Launchers, func(l job.Living) bool { return l.Pool == pool }) {
-			list = append(list, lonely{pool, n})
-		}
-	}
-	return list
-}
-
 // Ago prints how long ago something was, in steps, so that it does not change all the time.
 func (v view) Ago(t time.Time) string {
-	d := v.Now.Sub(t)
-	if d < 20*time.Second {
-		return "now"
+	if d := v.Now.Sub(t).Truncate(20 * time.Second); d > 0 {
+		return unit.Age(d) + " ago"
 	}
-	return unit.Age(d.Truncate(10*time.Second)) + " ago"
+	return "now"
 }
-
-// clock prints a time.
-func clock(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05") }

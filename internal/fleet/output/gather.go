@@ -27,6 +27,8 @@ type gatherOptions struct {
 	ByEnd bool
 	// Mask joins outputs that differ only by the host's own name; it is then written as <host>.
 	Mask bool
+	// Groups, if set, gets the title of each group, and returns where its output goes.
+	Groups func(title string) io.Writer
 }
 
 // gather collects everything and writes, at the end, each distinct output once,
@@ -260,7 +262,15 @@ func (g *gather) writeGroups(w *bufio.Writer, groups map[digest]*group, what str
 		if gr.differ {
 			note += ", names shown as " + ownMark
 		}
-		fmt.Fprintf(w, "%s\n%s (%d)%s\n%s\n", rule, asSet(gr.hosts), len(gr.hosts), note, rule)
+		title := fmt.Sprintf("%s (%d)%s", asSet(gr.hosts), len(gr.hosts), note)
+		if g.opt.Groups != nil {
+			own := bufio.NewWriter(g.opt.Groups(title))
+			if err := cmp.Or(g.writeContent(own, gr), own.Flush()); err != nil {
+				return err
+			}
+			continue
+		}
+		fmt.Fprintf(w, "%s\n%s\n%s\n", rule, title, rule)
 		if edits != nil {
 			_, err = w.Write(edits)
 		} else if err == nil {
@@ -289,7 +299,7 @@ func (g *gather) writeContent(w *bufio.Writer, gr *group) error {
 		if begun && !p.Continues {
 			w.WriteByte('\n') // bufio keeps the error for the next call and for Flush
 		}
-		if !p.Continues {
+		if !p.Continues && g.opt.Groups == nil {
 			w.WriteString(hostMark)
 		}
 		begun = true

@@ -66,6 +66,29 @@ hint: is sshd running there?
 
 // What hosts sent alike is one group and stays as it is, though the names of some are in it; only
 // beside that, and where it is asked for, are names left out of account.
+// Whoever draws groups in another way gets their titles and texts apart from each other.
+func TestGatherHandsGroupsOver(t *testing.T) {
+	var ends strings.Builder
+	groups := map[string]*strings.Builder{}
+	g := newGather(gatherOptions{Out: &ends, Err: &ends, Groups: func(title string) io.Writer {
+		groups[title] = &strings.Builder{}
+		return groups[title]
+	}})
+	forged := rule + "\nweb9 (1)\n" + rule + "\n| x\nweb9 (1) =: exit 7\n"
+	play(t, g, out(0, "web1", forged), exited(0, "web1", 0), out(1, "web2", "a\x1b[2Jb\n"), stderr(1, "web2", "oh\n"), exited(1, "web2", 3))
+	if err := g.End(fleet.Summary{}); err != nil {
+		t.Fatal(err)
+	}
+	for title, want := range map[string]string{"web1 (1)": forged, "web2 (1)": "ab\n", "web2 (1), standard error": "oh\n"} {
+		if text := groups[title]; text == nil || text.String() != want {
+			t.Errorf("%s says %v, want %q", title, text, want)
+		}
+	}
+	if len(groups) != 3 || ends.String() != "web2 (1) =: exit 3\n" {
+		t.Errorf("%d groups, and %q", len(groups), ends.String())
+	}
+}
+
 func TestGatherKeepsWhatWasSent(t *testing.T) {
 	const block = rule + "\n%s\n" + rule + "\n"
 	same, roles := "| 10.0.0.1 app1\n| 10.0.0.2 app2\n", "| role=app%d\n"

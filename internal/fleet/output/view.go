@@ -14,6 +14,7 @@ import (
 // View controls how a run is shown.
 type View struct {
 	Gather bool
+	Groups func(title string) io.Writer // with Gather: where the output of each group goes, without marks; nil: Out
 	Diff   string // "" = no, Majority, or a host
 	JSON   bool
 	Outdir string
@@ -147,7 +148,7 @@ func (v *View) main(s Streams, hosts []host.Host) fleet.Sink {
 		}
 		return v.changes
 	case v.gathers():
-		o := gatherOptions{ByEnd: v.Group == "exit", Out: s.Out, Err: s.Err, Raw: v.Raw, Diff: v.Diff != "", Mask: v.Mask}
+		o := gatherOptions{ByEnd: v.Group == "exit", Out: s.Out, Err: s.Err, Raw: v.Raw, Diff: v.Diff != "", Mask: v.Mask, Groups: v.Groups}
 		if v.Diff != Majority {
 			o.DiffHost = v.Diff
 		}
