@@ -15,7 +15,7 @@ import (
 type View struct {
 	Gather bool
 	Groups func(title string) io.Writer // with Gather: where the output of each group goes, without marks; nil: Out
-	Diff   string // "" = no, Majority, or a host
+	Diff   string                       // "" = no, Majority, or a host
 	JSON   bool
 	Outdir string
 	Dirs   func(h host.Host) string // nil: Outdir for all
