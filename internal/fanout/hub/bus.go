@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -138,25 +139,33 @@ const (
 	codeInsufficientResources = 10023
 	codeMemory                = 10028
 	codeStorage               = 10047
-	codeNotAvailable          = 10008
 	codeStoreFailed           = 10077
+
+	codeUnavailable = 503 // by the kind of the error
 )
+
+// lasting are errors that asking again does not change, besides those that the server answers with.
+var lasting = []error{
+	job.ErrNoEntry, job.ErrRefused, errAnswer, nats.ErrMaxPayload, nats.ErrBadSubject, jetstream.ErrInvalidOption, jetstream.ErrInvalidSubject,
+	jetstream.ErrInvalidConsumerName, jetstream.ErrMaxBytesExceeded,
+}
+
+// errAnswer says that the hub has answered something that cannot be.
+var errAnswer = errors.New("the hub answers what cannot be")
 
 // away reports whether an error says that the hub has not answered, and may do so later.
 func away(err error) bool {
 	var api *jetstream.APIError
-	if errors.As(err, &api) {
-		return api.ErrorCode == codeNotAvailable || api.ErrorCode == jetstream.JSErrCodeJetStreamNotEnabled ||
-			api.ErrorCode == jetstream.JSErrCodeJetStreamNotEnabledForAccount
+	if !errors.As(err, &api) {
+		return !slices.ContainsFunc(lasting, func(kind error) bool { return errors.Is(err, kind) })
 	}
-	for _, kind := range []error{context.DeadlineExceeded, context.Canceled, nats.ErrTimeout, nats.ErrNoResponders, jetstream.ErrNoStreamResponse,
-		nats.ErrConnectionReconnecting, nats.ErrReconnectBufExceeded, nats.ErrDisconnected, nats.ErrConnectionClosed,
-		nats.ErrStaleConnection, jetstream.ErrNoHeartbeat} {
-		if errors.Is(err, kind) {
-			return true
-		}
+	switch api.ErrorCode {
+	case codeInsufficientResources, codeStoreFailed:
+		return false
+	case jetstream.JSErrCodeConsumerNotFound, jetstream.JSErrCodeJetStreamNotEnabledForAccount:
+		return true
 	}
-	return false
+	return api.Code == codeUnavailable
 }
 
 // answer returns an error of the server as one of a Bus.
@@ -237,7 +246,9 @@ func (b *bus) Last(ctx context.Context, subject string) (e job.Entry, err error)
 		if m.Header.Get("Status") != "" {
 			return job.ErrNoEntry
 		}
-		e, err = direct(m)
+		if e, err = direct(m); err != nil {
+			err = fmt.Errorf("%w: %w", errAnswer, err)
+		}
 		return err
 	})
 	return e, err

@@ -88,6 +88,7 @@ func cluster(t *testing.T) (at string, servers []*server.Server, creds func(job.
 // On a cluster that keeps each entry three times everything is as on a hub of ours, also while one
 // of its servers is away.
 func TestCluster(t *testing.T) {
+	t.Parallel()
 	at, servers, creds := cluster(t)
 	address := func(r job.Role) Address { return Address{Role: r, URL: at, Cluster: true, Credential: creds(r)} }
 	admin := address(itself)

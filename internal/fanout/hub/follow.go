@@ -37,19 +37,13 @@ func (b *bus) Follow(ctx context.Context, pattern string, o job.FollowOptions) i
 			case ctx.Err() != nil:
 				yield(job.Entry{}, context.Cause(ctx))
 				return
-			case !away(err) && !again(err):
+			case !away(err):
 				yield(job.Entry{}, answer(err))
 				return
 			}
 			sched.For(ctx, firstPause)
 		}
 	}
-}
-
-// again reports whether an error says that a consumer is gone, or of no use any more.
-func again(err error) bool {
-	return errors.Is(err, errMissed) || errors.Is(err, jetstream.ErrMsgIteratorClosed) || errors.Is(err, jetstream.ErrConsumerDeleted) ||
-		errors.Is(err, jetstream.ErrConsumerNotFound)
 }
 
 // follower reads a stream by consumers, one after another: each begins behind the last entry that
@@ -145,7 +139,7 @@ func (b *bus) Take(ctx context.Context, pool string, lease time.Duration) (job.W
 			return w, nil
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
-		case !away(err) && !again(err):
+		case !away(err):
 			return nil, answer(err)
 		case !errors.Is(err, context.DeadlineExceeded): // not merely nothing to do
 			consumer = nil

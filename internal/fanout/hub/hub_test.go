@@ -96,6 +96,7 @@ const event = "event.web.j-1.0"
 
 // An entry is appended behind the last one that its writer has seen, once.
 func TestAppend(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Params{})
 	a, b := busOf(t, s, Work("web")), busOf(t, s, Work("web"))
 	ctx := soon(t)
@@ -127,6 +128,7 @@ func TestAppend(t *testing.T) {
 
 // The id of an entry is remembered by the journal itself when the hub has forgotten it.
 func TestAppendAgainLater(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Params{})
 	b := busOf(t, s, Work("web")).(*bus)
 	ctx := soon(t)
@@ -149,6 +151,7 @@ func TestAppendAgainLater(t *testing.T) {
 
 // Of two writers each entry comes once.
 func TestTwoWriters(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Params{})
 	ctx := soon(t)
 	const each = 40
@@ -205,6 +208,7 @@ func collect(t *testing.T, b job.Bus, pattern string, from uint64) (all []job.En
 }
 
 func TestFollow(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Params{})
 	b := busOf(t, s, Client)
 	w := busOf(t, s, Work("web"))
@@ -253,6 +257,7 @@ func last(ctx context.Context, b job.Bus, subject string) uint64 {
 // A hub that is killed and comes back has lost nothing that it had confirmed, its clients go on,
 // and who reads gets each entry once.
 func TestHubIsKilled(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	hub := process(t, dir)
 	said := make(chan error, 100)
@@ -312,6 +317,7 @@ func TestHubIsKilled(t *testing.T) {
 
 // While the hub is away a method waits until its time is over, and says so.
 func TestAway(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	hub := process(t, dir)
 	b, err := Dial(t.Context(), Local(dir, Work("web")))
@@ -338,6 +344,7 @@ func TestAway(t *testing.T) {
 }
 
 func TestFull(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Params{Limits: job.Limits{Bytes: 300 << 10}})
 	b := busOf(t, s, Work("web"))
 	ctx := soon(t)
@@ -363,6 +370,7 @@ func TestFull(t *testing.T) {
 // A batch is given to one launcher, to another one when its lease is over, and to none when it is
 // done.
 func TestTake(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Params{})
 	client, a, b := busOf(t, s, Client), busOf(t, s, Work("web")), busOf(t, s, Work("web"))
 	ctx := soon(t)

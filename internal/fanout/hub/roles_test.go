@@ -34,6 +34,7 @@ func user(t *testing.T, dir string, r job.Role) *nats.Conn {
 
 // A launcher of the pool web sees and changes nothing of the pool db, and nothing of the hub.
 func TestLauncherSeesItsPool(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Params{})
 	dir := s.params.Dir
 	client, db := busOf(t, s, Client), busOf(t, s, Work("db"))
@@ -137,6 +138,7 @@ func TestLauncherSeesItsPool(t *testing.T) {
 // What is not the protocol as our clients speak it ends the connection, and does not reach the
 // server.
 func TestFilter(t *testing.T) {
+	t.Parallel()
 	for text, want := range map[string]bool{
 		"PING\r\n":                             true,
 		"PUB a.b 2\r\nhi\r\n":                  true,
@@ -180,6 +182,7 @@ func credentialFile(t *testing.T, dir string, r job.Role, valid time.Duration) s
 
 // A credential that expires ends its connection; a new one in its file lets the user go on.
 func TestCredentialExpires(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Params{Listen: "127.0.0.1:0"})
 	at := "nats://" + s.doors[1].Addr().String()
 	path := credentialFile(t, s.params.Dir, Work("web"), 3*time.Second)
@@ -222,6 +225,7 @@ func TestCredentialExpires(t *testing.T) {
 
 // Credentials of another hub, others' files and what is not a credential are refused in words.
 func TestBadCredentials(t *testing.T) {
+	t.Parallel()
 	s, other := serve(t, Params{Listen: "127.0.0.1:0"}), serve(t, Params{})
 	foreign := credentialFile(t, other.params.Dir, Client, time.Hour)
 	open := credentialFile(t, s.params.Dir, Client, time.Hour)

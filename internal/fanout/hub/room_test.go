@@ -16,6 +16,7 @@ import (
 // A disk that gets full is said before it is; and if others fill it, the hub goes on when it has
 // room again. Nothing is lost that was confirmed.
 func TestDiskIsFull(t *testing.T) {
+	t.Parallel()
 	if !waittest.AsRoot(t) {
 		return
 	}

@@ -49,6 +49,7 @@ func certificate(t *testing.T) (cert, key string) {
 
 // A hub at a port is reached by TLS, by whom knows its certificate and has a credential.
 func TestTLS(t *testing.T) {
+	t.Parallel()
 	cert, key := certificate(t)
 	s := serve(t, Params{Listen: "127.0.0.1:0", Certificate: cert, Key: key})
 	port := s.doors[1].Addr().String()
@@ -79,6 +80,7 @@ func TestTLS(t *testing.T) {
 
 // A hub that cannot start says why, and leaves nothing behind that keeps the next one away.
 func TestCannotStart(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Params{Listen: "127.0.0.1:0"})
 	open := filepath.Join(t.TempDir(), "open")
 	if err := os.Mkdir(open, 0o700); err != nil {
@@ -113,6 +115,7 @@ func TestCannotStart(t *testing.T) {
 
 // What a hub has kept is there when it is started again, with other limits, too.
 func TestStartsAgain(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	for i := range 3 {
 		s := serve(t, Params{Dir: dir, Limits: job.Limits{Bytes: int64(10+i) << 20}})
