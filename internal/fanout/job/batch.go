@@ -56,17 +56,22 @@ func (l *launcher) carry(w Work, begun func()) {
 	defer beside.Wait()
 	defer end()
 	beside.Go(func() { b.hold(life) })
-	switch err := b.begin(id, subject, life, &beside); {
-	case l.drain.Err() != nil && err != nil:
-		b.back()
-	case err != nil:
-		l.Say(fmt.Sprintf("batch %d of job %s cannot be carried out: %s", number, id, termsafe.Line(err.Error())))
-		_ = b.current().Done(l.hard)
-	default:
+	err := b.begin(id, subject, life, &beside)
+	if err == nil {
 		defer l.leave(b.job)
 		defer b.lost(nil)
 		b.carry(begun)
+		return
 	}
+	if l.drain.Err() == nil {
+		l.Say(fmt.Sprintf("batch %d of job %s cannot be carried out: %s", number, id, termsafe.Line(err.Error())))
+	}
+	if errors.Is(err, errUnreadable) {
+		_ = b.current().Done(l.hard)
+		return
+	}
+	sched.For(l.drain, again) // another launcher may be able to
+	b.back()
 }
 
 // enter makes b the batch that is worked on. If this launcher works on it already, the hub had
@@ -123,12 +128,19 @@ func (b *batch) hold(ctx context.Context) {
 
 // begin makes the batch ready: its job, its hosts and its journal.
 func (b *batch) begin(id, subject string, life context.Context, beside *sync.WaitGroup) (err error) {
-	if b.job, err = b.launcher.job(id); err != nil {
+	if b.job, err = b.launcher.job(id); b.job == nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			b.leave(b.job)
+		}
+	}()
+	if err != nil {
 		return err
 	}
 	if b.hosts, err = b.job.Hosts(b.number); err != nil {
-		b.leave(b.job)
-		return err
+		return fmt.Errorf("%w: %w", errUnreadable, err)
 	}
 	enough := b.drain
 	if b.job.refused == nil {
@@ -147,7 +159,6 @@ func (b *batch) begin(id, subject string, life context.Context, beside *sync.Wai
 	}
 	if b.before, err = b.writer.begin(b.drain); err != nil {
 		b.lost(nil)
-		b.leave(b.job)
 		return err
 	}
 	if b.job.refused == nil {

@@ -43,6 +43,7 @@ type launcher struct {
 	since       time.Time
 	directory   *safedir.Directory
 	drain, hard context.Context
+	stop        context.CancelCauseFunc // ends drain
 
 	opening          sync.Mutex // of a job
 	mu               sync.Mutex
@@ -75,6 +76,8 @@ func (p Launcher) Run(drain, hard context.Context) error {
 	if err := l.alone(); err != nil {
 		return err
 	}
+	l.drain, l.stop = context.WithCancelCause(drain)
+	defer l.stop(nil)
 	life, end := context.WithCancel(hard)
 	var all, beside sync.WaitGroup
 	beside.Go(func() { l.live(life) })
@@ -85,6 +88,9 @@ func (p Launcher) Run(drain, hard context.Context) error {
 	beside.Wait()
 	for _, c := range l.jobs {
 		c.close()
+	}
+	if drain.Err() == nil && err == nil {
+		err = context.Cause(l.drain)
 	}
 	return err
 }
@@ -180,22 +186,31 @@ func (l *launcher) alone() error {
 	return err
 }
 
-// live says that the launcher is alive, until ctx ends.
+// live says that the launcher is alive, until ctx ends. It takes nothing more if another one says
+// so under its name.
 func (l *launcher) live(ctx context.Context) {
-	for more := true; more; more = sched.For(ctx, l.Lease/3) {
+	for said := false; ctx.Err() == nil; sched.For(ctx, l.Lease/3) {
 		within, cancel := context.WithTimeout(ctx, l.Lease/3)
-		_ = l.Bus.Put(within, l.alive()) // whoever waits for it notices
+		e := l.alive()
+		var other Alive
+		if last, err := l.Bus.Last(within, e.Subject); said && err == nil && json.Unmarshal(last.Data, &other) == nil && other.Instance != l.instance {
+			l.stop(fault.Usage("give one of them another --name", "pool %s has another launcher %s", l.Pool, l.Name))
+		}
+		said = l.Bus.Put(within, e) == nil || said // whoever waits for it notices
 		cancel()
 	}
 }
 
 // hear follows who stops jobs, until ctx ends.
 func (l *launcher) hear(ctx context.Context) {
-	for e, err := range l.Bus.Follow(ctx, strings.Join([]string{stopKind, l.Pool, ">"}, "."), FollowOptions{}) {
-		if err == nil {
-			l.stopped(e)
-		} else if ctx.Err() == nil {
-			l.Say("the hub does not say which jobs are stopped: " + termsafe.Line(err.Error()))
+	for o := (FollowOptions{}); ctx.Err() == nil; sched.For(ctx, again) {
+		for e, err := range l.Bus.Follow(ctx, strings.Join([]string{stopKind, l.Pool, ">"}, "."), o) {
+			if err == nil {
+				o.From = e.Seq + 1
+				l.stopped(e)
+			} else if ctx.Err() == nil {
+				l.Say("the hub does not say which jobs are stopped: " + termsafe.Line(err.Error()))
+			}
 		}
 	}
 }
@@ -260,6 +275,9 @@ func (l *launcher) job(id string) (*carried, error) {
 		return c, nil
 	}
 	all, err := load(l.drain, l.Bus, l.Pool, id)
+	if _, missing := errors.AsType[*fault.Error](err); missing {
+		err = fmt.Errorf("%w: %w", errUnreadable, err)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -269,6 +287,9 @@ func (l *launcher) job(id string) (*carried, error) {
 		c.refused = fmt.Errorf("it is job %s, offered as another", c.ID)
 	}
 	if c.refused == nil {
+		if c.seen, err = openSeen(l.directory, &c.Verified, time.Now()); err != nil {
+			return nil, err
+		}
 		c.refused = l.open(c)
 	}
 	if l.drain.Err() != nil {
@@ -280,7 +301,10 @@ func (l *launcher) job(id string) (*carried, error) {
 	l.mu.Unlock()
 	if c.refused != nil {
 		l.Say(fmt.Sprintf("job %s is refused: %s", id, termsafe.Line(c.refused.Error())))
-		return c, json.Unmarshal(signed.Spec, &c.Spec) // its hosts get results
+		if json.Unmarshal(signed.Spec, &c.Spec) != nil { // its hosts get results
+			return c, errUnreadable
+		}
+		return c, nil
 	}
 	l.Say(fmt.Sprintf("job %s of %s: %s", id, termsafe.Line(c.Signer), termsafe.Line(cmp.Or(c.Text, c.Line))))
 	return c, l.asked(c)
@@ -300,10 +324,7 @@ func (l *launcher) asked(c *carried) error {
 }
 
 // open makes a job ready.
-func (l *launcher) open(c *carried) (err error) {
-	if c.seen, err = openSeen(l.directory, &c.Verified, time.Now()); err != nil {
-		return err
-	}
+func (l *launcher) open(c *carried) error {
 	ex, done, err := l.Open(l.hard, &c.Spec)
 	if err != nil {
 		c.seen.file.Close()

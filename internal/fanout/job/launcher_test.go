@@ -69,6 +69,7 @@ type yard struct {
 }
 
 func newYard(t *testing.T) *yard {
+	t.Parallel() // most of it is waiting
 	y := &yard{office: &office{t: t}, dir: t.TempDir(), lease: 30 * time.Second, expires: time.Hour, spec: job.Spec{ID: jobID}}
 	y.key = filepath.Join(y.dir, "alice")
 	if out, err := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", y.key).CombinedOutput(); err != nil {
@@ -411,27 +412,29 @@ func TestReplayed(t *testing.T) {
 // if they are to.
 func TestStopped(t *testing.T) {
 	for _, end := range []bool{false, true} {
-		y := newYard(t)
-		y.spec.Fanout = 2
-		y.publish(fanout.Pace{}, "sleep 1; echo out", names(40)...)
-		y.here("east")
-		drain, cancel := context.WithCancelCause(t.Context())
-		go func() {
-			y.until("two hosts run", func() bool { return len(y.ran()) >= 2 })
-			if end {
-				cancel(errors.New("enough"))
-				return
+		t.Run(fmt.Sprint(end), func(t *testing.T) {
+			y := newYard(t)
+			y.spec.Fanout = 2
+			y.publish(fanout.Pace{}, "sleep 1; echo out", names(40)...)
+			y.here("east")
+			drain, cancel := context.WithCancelCause(t.Context())
+			go func() {
+				y.until("two hosts run", func() bool { return len(y.ran()) >= 2 })
+				if end {
+					cancel(errors.New("enough"))
+					return
+				}
+				data, _ := json.Marshal(job.Stop{By: "bob"})
+				y.check(y.bus(hub.Client).Put(t.Context(), job.Entry{Subject: job.Subject("stop", "a", jobID, 0), Data: data}))
+			}()
+			s, so := y.run(drain, fanout.Pace{})
+			if so.NotStarted < 30 || len(y.ran()) > 8 || end != (so.OK == 0) || end != (so.Failed > 0) {
+				t.Errorf("end %v: %+v, ran %v: %s", end, so, y.ran(), y.notices())
 			}
-			data, _ := json.Marshal(job.Stop{By: "bob"})
-			y.check(y.bus(hub.Client).Put(t.Context(), job.Entry{Subject: job.Subject("stop", "a", jobID, 0), Data: data}))
-		}()
-		s, so := y.run(drain, fanout.Pace{})
-		if so.NotStarted < 30 || len(y.ran()) > 8 || end != (so.OK == 0) || end != (so.Failed > 0) {
-			t.Errorf("end %v: %+v, ran %v: %s", end, so, y.ran(), y.notices())
-		}
-		if r := s.results["a40"]; !end && (r.Err != "stopped by bob" || r.Class != fleet.Cancelled) {
-			t.Errorf("%+v", r)
-		}
+			if r := s.results["a40"]; !end && (r.Err != "stopped by bob" || r.Class != fleet.Cancelled) {
+				t.Errorf("%+v", r)
+			}
+		})
 	}
 }
 
@@ -560,6 +563,16 @@ func TestOneName(t *testing.T) {
 	y.check(bus.Put(t.Context(), job.Entry{Subject: "alive.a.west", Data: data}))
 	err = y.launcher(bus, "west", nil).Run(t.Context(), t.Context())
 	if err == nil || !strings.Contains(err.Error(), "has a launcher west on elsewhere") {
+		t.Error(err)
+	}
+	y.lease = 300 * time.Millisecond
+	ended := make(chan error)
+	for _, user := range []string{"", "-of-another-user"} {
+		twin := y.launcher(bus, "south", nil)
+		twin.State += user
+		go func() { ended <- twin.Run(t.Context(), t.Context()) }()
+	}
+	if err := <-ended; err == nil || !strings.Contains(err.Error(), "has another launcher south") {
 		t.Error(err)
 	}
 }

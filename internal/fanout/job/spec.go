@@ -229,7 +229,7 @@ func load(ctx context.Context, bus Bus, pool, id string) (map[string]Signed, err
 	for of, parts := range found {
 		signed, err := joined(parts)
 		if err != nil {
-			return nil, fmt.Errorf("job %s of pool %s cannot be read: %w", id, of, err)
+			return nil, fmt.Errorf("job %s of pool %s: %w: %w", id, of, errUnreadable, err)
 		}
 		all[of] = signed
 	}
@@ -238,6 +238,9 @@ func load(ctx context.Context, bus Bus, pool, id string) (map[string]Signed, err
 	}
 	return all, nil
 }
+
+// errUnreadable says that nobody can do anything with a job.
+var errUnreadable = errors.New("it cannot be read")
 
 // joined reads a job from its parts, in order.
 func joined(parts [][]byte) (s Signed, err error) {
