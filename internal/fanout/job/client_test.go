@@ -232,6 +232,7 @@ func obey(c *clerk) {
 
 // A run over two launchers shows what they have measured, and each host once.
 func TestClient(t *testing.T) {
+	t.Parallel()
 	o := newOffice(t)
 	o.publish(fanout.Pace{}, "a1", "root@b1:22", "a9", "b2")
 	o.serve("a", obey)
@@ -252,6 +253,7 @@ func TestClient(t *testing.T) {
 
 // Parts of the pace follow each other over all launchers; a failed canary stops all.
 func TestClientPace(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		pace   fanout.Pace
 		names  string
@@ -291,6 +293,7 @@ func TestClientPace(t *testing.T) {
 
 // A client that returns gets all that has happened, in order, and goes on.
 func TestAttach(t *testing.T) {
+	t.Parallel()
 	o := newOffice(t)
 	pace := fanout.Pace{Canary: 1, Pause: time.Hour}
 	o.publish(pace, "b1", "a1", "b2", "a2")
@@ -332,13 +335,14 @@ func TestAttach(t *testing.T) {
 
 // An interrupt stops the job; hosts that no launcher starts are not started.
 func TestClientStops(t *testing.T) {
+	t.Parallel()
 	o := newOffice(t)
 	o.publish(fanout.Pace{}, "a1", "a2", "b1")
 	drain, cancel := context.WithCancelCause(t.Context())
 	o.serve("a", func(c *clerk) {
 		c.start(0)
 		c.append()
-		for !strings.Contains(o.notices(), "no launcher of pool b is alive; 1 host") {
+		for !strings.Contains(o.notices(), "no launcher of pool b is alive to run 1 host") {
 			time.Sleep(10 * time.Millisecond)
 		}
 		cancel(errors.New("interrupted"))
@@ -363,6 +367,7 @@ func TestClientStops(t *testing.T) {
 
 // What a launcher writes is its own word: about hosts that it was given, the first time.
 func TestLiar(t *testing.T) {
+	t.Parallel()
 	o := newOffice(t)
 	o.publish(fanout.Pace{Canary: 1}, "a1", "a2", "a3", "a4", "a5", "b1")
 	o.serve("b", obey)
@@ -401,6 +406,7 @@ func TestLiar(t *testing.T) {
 
 // Who only looks offers nothing, stops nothing, and sees each end, in whatever order.
 func TestClientLooks(t *testing.T) {
+	t.Parallel()
 	o := newOffice(t)
 	pace := fanout.Pace{Canary: 1}
 	o.publish(pace, "a1", "b1", "a9")
@@ -435,6 +441,7 @@ func TestClientLooks(t *testing.T) {
 
 // A job that somebody else stops ends for all who look at it.
 func TestStopJob(t *testing.T) {
+	t.Parallel()
 	o := newOffice(t)
 	o.publish(fanout.Pace{}, "a1", "b1")
 	go func() {

@@ -105,7 +105,7 @@ func (c *Client) look() {
 			continue
 		}
 		if !p.missed && c.stopping == nil {
-			texts = append(texts, fmt.Sprintf("no launcher of pool %s is alive; %s wait for one: sshpace work --pool %[1]s", name, unit.Count(p.left, "host")))
+			texts = append(texts, fmt.Sprintf("no launcher of pool %s is alive to run %s: sshpace work --pool %[1]s", name, unit.Count(p.left, "host")))
 		}
 		p.missed = true
 	}

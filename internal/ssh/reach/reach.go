@@ -152,6 +152,10 @@ type hostPlan struct {
 func (e *Executor) Execute(ctx context.Context, h host.Host, cmd fleet.Command, a fleet.Attempt) fleet.Outcome {
 	p, err := e.plan(ctx, h)
 	switch {
+	case err != nil && ctx.Err() != nil:
+		o := fleet.Outcome{Engine: "native", Exit: -1}
+		o.Stop(context.Cause(ctx))
+		return o
 	case err != nil:
 		return Unreached(err)
 	case e.params.Engine == OpenSSH:
