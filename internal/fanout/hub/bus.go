@@ -146,8 +146,8 @@ const (
 
 // lasting are errors that asking again does not change, besides those that the server answers with.
 var lasting = []error{
-	job.ErrNoEntry, job.ErrRefused, errAnswer, nats.ErrMaxPayload, nats.ErrBadSubject, jetstream.ErrInvalidOption, jetstream.ErrInvalidSubject,
-	jetstream.ErrInvalidConsumerName, jetstream.ErrMaxBytesExceeded,
+	job.ErrNoEntry, job.ErrRefused, errAnswer, nats.ErrMaxPayload, nats.ErrBadSubject, jetstream.ErrInvalidSubject, jetstream.ErrInvalidConsumerName,
+	jetstream.ErrMaxBytesExceeded, jetstream.ErrMsgAlreadyAckd,
 }
 
 // errAnswer says that the hub has answered something that cannot be.

@@ -143,6 +143,7 @@ func (b *bus) Take(ctx context.Context, pool string, lease time.Duration) (job.W
 			return nil, answer(err)
 		case !errors.Is(err, context.DeadlineExceeded): // not merely nothing to do
 			consumer = nil
+			sched.For(ctx, firstPause)
 		}
 	}
 }
@@ -193,7 +194,9 @@ type work struct {
 
 func (w *work) Batch() (string, int) { return w.job, w.batch }
 
-func (w *work) Working(context.Context) error { return w.message.InProgress() }
+func (w *work) Working(ctx context.Context) error {
+	return w.bus.do(ctx, "$JS.ACK", func(context.Context) error { return w.message.InProgress() })
+}
 
 func (w *work) Back() error { return w.message.Nak() }
 
