@@ -48,7 +48,7 @@ func cluster(t *testing.T) (at string, servers []*server.Server, creds func(job.
 			ServerName: fmt.Sprint("n", i), Host: "127.0.0.1", Port: -1, NoSigs: true, JetStream: true, StoreDir: t.TempDir(), Routes: routes,
 			Cluster: server.ClusterOpts{Name: "test", Host: "127.0.0.1", Port: ports[i]},
 		}
-		if err := k.trust(o); err != nil {
+		if err := k.trust(o, time.Time{}); err != nil {
 			t.Fatal(err)
 		}
 		s, err := server.NewServer(o)

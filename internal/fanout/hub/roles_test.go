@@ -223,6 +223,29 @@ func TestCredentialExpires(t *testing.T) {
 	}
 }
 
+// Credentials that were taken back are refused by a hub that is started anew; new ones are not.
+func TestRevoked(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	serve(t, Params{Dir: dir}).Close()
+	old := credentialFile(t, dir, Client, time.Hour)
+	time.Sleep(time.Until(time.Now().Truncate(time.Second).Add(time.Second))) // they have whole seconds
+	if err := os.WriteFile(filepath.Join(dir, revokedFile), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := serve(t, Params{Dir: dir, Listen: "127.0.0.1:0"})
+	a := Address{Role: Client, URL: "nats://" + s.doors[1].Addr().String(), Credential: old}
+	if _, err := Dial(t.Context(), a); !errors.Is(err, job.ErrRefused) {
+		t.Errorf("an old one: %v", err)
+	}
+	a.Credential = credentialFile(t, dir, Client, time.Hour)
+	b, err := Dial(t.Context(), a)
+	if err != nil {
+		t.Fatalf("a new one: %v", err)
+	}
+	b.Close()
+}
+
 // Credentials of another hub, others' files and what is not a credential are refused in words.
 func TestBadCredentials(t *testing.T) {
 	t.Parallel()

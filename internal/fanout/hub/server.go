@@ -163,7 +163,11 @@ func (s *Server) start(ctx context.Context) error {
 		// The limits are those of the streams.
 		JetStreamMaxStore: math.MaxInt64 / 2, JetStreamMaxMemory: 256 << 20,
 	}
-	if err := s.keys.trust(o); err != nil {
+	var revoked time.Time
+	if info, err := s.dir.Stat(revokedFile); err == nil {
+		revoked = info.ModTime().Add(-time.Second) // they have whole seconds, our own new one too
+	}
+	if err := s.keys.trust(o, revoked); err != nil {
 		return err
 	}
 	made, err := server.NewServer(o)
@@ -190,8 +194,11 @@ func (s *Server) start(ctx context.Context) error {
 	return nil
 }
 
-// trust has the server trust who shows what the keys have signed.
-func (k keys) trust(o *server.Options) error {
+// revokedFile, if it is in the directory of a hub, takes back the credentials that are older.
+const revokedFile = "revoked"
+
+// trust has the server trust who shows what the keys have signed since a time.
+func (k keys) trust(o *server.Options, since time.Time) error {
 	operator, err := k.operator.PublicKey()
 	if err != nil {
 		return err
@@ -209,6 +216,7 @@ func (k keys) trust(o *server.Options) error {
 	for _, name := range []string{account, o.SystemAccount} {
 		claims := jwt.NewAccountClaims(name)
 		if name == account {
+			claims.RevokeAt(jwt.All, since) // and before
 			claims.Limits.JetStreamLimits = jwt.JetStreamLimits{MemoryStorage: jwt.NoLimit, DiskStorage: jwt.NoLimit, Streams: jwt.NoLimit, Consumer: jwt.NoLimit}
 		}
 		token, err := claims.Encode(k.operator)
