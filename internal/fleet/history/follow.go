@@ -21,7 +21,7 @@ func (s *Store) Follow(ctx context.Context, rec *Record, view View) (fleet.Summa
 	sink := rec.shownBy(view)
 	_, err = output.Replay(journal.Follow(ctx, f), sink)
 	if !sink.over && err == nil {
-		err = &fault.Error{What: "run " + rec.ID + " was killed", Hint: "on the hosts with a connection at that moment, again: sshpace run --rerun " + rec.ID + ":unfinished; without it: --list -w @" + rec.ID + ":unfinished"}
+		err = &fault.Error{What: "run " + rec.ID + " was killed", Hint: "sshpace run --rerun " + rec.ID + ":unfinished is for the hosts with a connection at that moment; --list only names them"}
 	}
 	if !sink.over && sink.Sink != nil {
 		err = errors.Join(sink.End(sink.so), err)
