@@ -91,6 +91,7 @@ func (f *hubCommand) run(ctx context.Context, sys System) error {
 
 // serve serves until a signal ends it.
 func (f *hubCommand) serve(ctx context.Context, sys System) error {
+	defer outlive()()
 	drain, _, stop := interruptsSaying(ctx, sys, "the hub ends")
 	defer stop()
 	p := f.serving
@@ -108,6 +109,9 @@ func (f *hubCommand) serve(ctx context.Context, sys System) error {
 		p.Cluster, at = &a, f.nats
 	}
 	server, err := sys.Hub.Serve(drain, p)
+	if err != nil && p.Cluster != nil {
+		err = unreachable(err)
+	}
 	if err != nil {
 		return interrupted(drain, err)
 	}

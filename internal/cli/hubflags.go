@@ -81,10 +81,18 @@ func (f *hubFlags) bus(ctx context.Context, sys System, by connectionFlags, r jo
 		sys.screen().Notice("sshpace: the hub is away, trying again: " + termsafe.Line(err.Error()))
 	}
 	bus, err := sys.Hub.Dial(ctx, a)
-	if e, is := errors.AsType[*Error](err); err != nil && (!is || e.Code == 0) {
-		err = &Error{Err: err, Code: ExitUnreachable, Hint: hintOf(err)}
+	if err != nil {
+		return nil, unreachable(err)
 	}
-	return bus, err
+	return bus, nil
+}
+
+// unreachable gives an error of a connection its exit code.
+func unreachable(err error) error {
+	if e, is := errors.AsType[*Error](err); is && e.Code != 0 {
+		return err
+	}
+	return &Error{Err: err, Code: ExitUnreachable, Hint: hintOf(err)}
 }
 
 // address returns where the hub is.

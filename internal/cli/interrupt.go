@@ -2,6 +2,9 @@ package cli
 
 import (
 	"context"
+	"os"
+	"os/signal"
+	"syscall"
 
 	"sshpace/internal/base/fault"
 	"sshpace/internal/sys/proc"
@@ -19,6 +22,14 @@ func interrupts(parent context.Context, sys System) (drain, hard context.Context
 // interruptsSaying is interrupts with another message for the first signal.
 func interruptsSaying(parent context.Context, sys System, text string) (drain, hard context.Context, stop func()) {
 	return sys.Signals.Interrupts(parent, func() { sys.screen().Notice("sshpace: " + text) })
+}
+
+// outlive makes a closed standard output, or a file that may not grow, an error instead of a deadly
+// signal, until stop is called.
+func outlive() (stop func()) {
+	deadly := make(chan os.Signal, 1)
+	signal.Notify(deadly, syscall.SIGPIPE, syscall.SIGXFSZ)
+	return func() { signal.Stop(deadly) }
 }
 
 // interrupted turns err into the exit code of the signal that ended ctx, if one did; its message

@@ -7,11 +7,9 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -405,10 +403,7 @@ const stopping = "sshpace: stopping, and ending the commands that still run; pre
 
 // run carries the task out.
 func (t *task) run(ctx context.Context, sys System, f *runFlags) error {
-	// A closed standard output, or a file that may not grow, must be an error, not a deadly signal.
-	deadly := make(chan os.Signal, 1)
-	signal.Notify(deadly, syscall.SIGPIPE, syscall.SIGXFSZ)
-	defer signal.Stop(deadly)
+	defer outlive()()
 
 	untune := fanout.Tune(sys.Getenv, t.command)
 	defer untune()

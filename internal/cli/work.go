@@ -70,6 +70,7 @@ func (f *workFlags) run(ctx context.Context, sys System) error {
 	if err != nil {
 		return err
 	}
+	defer outlive()()
 	drain, hard, stop := interruptsSaying(ctx, sys, "taking no more hosts, and waiting for those that run; press Ctrl-C again to leave them")
 	defer stop()
 	e, err := reach.New(drain, reach.Params{Params: f.connection.params(sys)}) // a mistake in ssh_config is one of all jobs

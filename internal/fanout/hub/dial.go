@@ -14,7 +14,6 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/nats-io/jwt/v2"
@@ -62,10 +61,7 @@ func local(ctx context.Context, directory string, r job.Role) (conn net.Conn, c 
 	defer dir.Close()
 	path := filepath.Join(dir.Path(), socketName)
 	if conn, err = (&net.Dialer{}).DialContext(ctx, "unix", path); err != nil {
-		if why, is := errors.AsType[syscall.Errno](err); is {
-			err = why
-		}
-		return nil, c, fault.WithHint(fmt.Errorf("no hub listens at %s: %w", path, err), "start the hub: sshpace hub")
+		return nil, c, fault.WithHint(fmt.Errorf("no hub listens at %s: %w", path, plain(err)), "start the hub: sshpace hub")
 	}
 	if err = mux.CheckOwner(path, conn.(*net.UnixConn)); err == nil {
 		var k keys
@@ -251,6 +247,9 @@ func dial(ctx context.Context, a job.Address, open opener) (*bus, error) {
 				b.refused(err)
 			}
 		}))...)
+	if errors.Is(err, nats.ErrNoServers) && open == nil {
+		err = fmt.Errorf("no server answers at %s", a.URL)
+	}
 	if err == nil {
 		b.js, err = jetstream.New(b.nc)
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"strings"
 	"sync"
 	"syscall"
@@ -17,13 +18,11 @@ import (
 	"sshpace/internal/fanout/job"
 )
 
-const (
-	directoryOf = "SSHPACE_TEST_HUB"
-	bytesOf     = "SSHPACE_TEST_HUB_BYTES"
-)
+const directoryOf = "SSHPACE_TEST_HUB"
 
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(directoryOf); dir != "" { // a hub of its own, which tests kill
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGXFSZ)
 		s, err := Serve(context.Background(), Params{Dir: dir, Log: func(text string) { fmt.Fprintln(os.Stderr, text) }})
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -37,10 +36,12 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// process starts a hub in a process of its own, which ends with the test.
-func process(t *testing.T, dir string) *exec.Cmd {
+// process starts a hub in a process of its own, by another program if one is given, which ends with
+// the test.
+func process(t *testing.T, dir string, by ...string) *exec.Cmd {
 	t.Helper()
-	cmd := exec.Command(os.Args[0])
+	by = append(by, os.Args[0])
+	cmd := exec.Command(by[0], by[1:]...)
 	cmd.Env = append(os.Environ(), directoryOf+"="+dir)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	var said bytes.Buffer

@@ -20,10 +20,10 @@ type serverLog struct {
 }
 
 // about is how the server names a connection; only the name that the user gives it is of use.
-var about = regexp.MustCompile(`^\w+ - cid:\d+ - "[^"]*:([^":]*)" - ("[^"]*" - )?`)
+var about = regexp.MustCompile(`^\w+ - cid:\d+ - ("[^"]*:([^":]*)" - ("[^"]*" - )?)?`)
 
 func (l *serverLog) say(format string, v []any) {
-	text := about.ReplaceAllString(termsafe.Line(fmt.Sprintf(format, v...)), "a user ($1): ")
+	text := about.ReplaceAllString(termsafe.Line(fmt.Sprintf(format, v...)), "a user ($2): ")
 	l.mu.Lock()
 	again := l.broken && strings.Contains(text, "failed to store a msg") // one for each message
 	l.said, l.broken = text, l.broken || strings.Contains(text, "critical write error")

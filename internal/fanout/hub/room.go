@@ -11,34 +11,36 @@ import (
 // The room on a disk is looked at every lookEvery. The hub keeps nothing more when less than
 // reserve is free, or an eighth of a small disk: the server gives up a stream that it cannot write.
 const (
-	lookEvery = 100 * time.Millisecond
-	reserve   = 64 << 20
+	lookEvery    = 100 * time.Millisecond
+	reserve      = 64 << 20
+	afterFailure = 10 * time.Second // a quota cannot be seen beforehand
 )
 
 // watch keeps the server from filling its disk, and starts it anew where that has happened.
 func (s *Server) watch() {
+	var until time.Time
 	for full := false; sched.For(s.life, lookEvery); {
 		free, total, err := space(s.dir.Path())
 		if err != nil {
 			continue
 		}
 		want := min(reserve, total/8)
-		now := free < want
-		if !now && s.log.failed() {
-			s.say("the hub starts anew after errors of its disk")
+		if free >= want && s.log.failed() {
+			s.say("the hub could not write; it starts anew, and keeps nothing for %s", afterFailure)
 			s.stop()
 			if err := s.start(s.life); err != nil {
 				s.say("the hub cannot start: %v", err)
 				continue
 			}
-			full = !now
+			full, until = false, time.Now().Add(afterFailure)
 		}
-		if now == full {
+		now := free < want || time.Now().Before(until)
+		switch {
+		case now == full:
 			continue
-		}
-		if now {
+		case free < want:
 			s.say("%s has only %d MiB left: the hub keeps nothing more until %d MiB are free", s.dir.Path(), free>>20, want>>20)
-		} else {
+		case !now:
 			s.say("the hub keeps entries again")
 		}
 		if s.bus.prepare(s.life, s.params.Limits, now) == nil {

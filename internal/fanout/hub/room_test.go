@@ -86,3 +86,27 @@ func TestDiskIsFull(t *testing.T) {
 		t.Errorf("%d entries are kept, %d were confirmed", len(all), n)
 	}
 }
+
+// A quota, or a limit for files, is seen only by what cannot be written: that is said, too, and the
+// hub lives on.
+func TestFileMayNotGrow(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	process(t, dir, "prlimit", "--fsize=1500000")
+	b, err := Dial(t.Context(), Local(dir, Work("web")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	var after uint64
+	n := 0
+	for ; err == nil && n < 30; n++ {
+		after, err = b.Append(soon(t), job.Entry{Subject: event, Data: make([]byte, 100<<10)}, after, fmt.Sprint(n))
+	}
+	if !errors.Is(err, job.ErrFull) || n < 10 {
+		t.Errorf("after %d entries: %v", n, err)
+	}
+	if all := collect(t, b, event, 0); len(all) != n-1 {
+		t.Errorf("%d entries are kept, %d were confirmed", len(all), n-1)
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"net"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/nats-io/jwt/v2"
@@ -118,6 +119,9 @@ func (s *Server) listen() error {
 		return nil
 	}
 	var config *tls.Config
+	if _, _, err := net.SplitHostPort(p.Listen); err != nil {
+		return fault.Usage("such as --listen :4222", "%q is not ADDRESS:PORT", p.Listen)
+	}
 	switch {
 	case p.Certificate != "":
 		pair, err := tls.LoadX509KeyPair(p.Certificate, p.Key)
@@ -130,13 +134,21 @@ func (s *Server) listen() error {
 	}
 	l, err := net.Listen("tcp", p.Listen)
 	if err != nil {
-		return fault.WithHint(err, "choose another address for --listen")
+		return fault.WithHint(fmt.Errorf("%s: %w", p.Listen, plain(err)), "choose another address for --listen")
 	}
 	if config != nil {
 		l = tls.NewListener(l, config)
 	}
 	s.doors = append(s.doors, l)
 	return nil
+}
+
+// plain returns the reason within an error of the network.
+func plain(err error) error {
+	if why, is := errors.AsType[syscall.Errno](err); is {
+		return why
+	}
+	return err
 }
 
 // socketError returns an error of a socket in words about a hub.
