@@ -74,7 +74,7 @@ var amounts = map[string]struct {
 	"budget": {"90s", false}, "canary": {"1", false}, "connections": {"200", false}, "connect-timeout": {"15s", false}, "count": {"20", false},
 	"interval": {"0.2", false}, "precision": {"5%", false}, "rounds": {"3", false}, "size": {"64M", false}, "streams": {"4", false}, "top": {"5", false},
 	"confirm-above": {"100", true}, "fanout": {"64", true}, "for": {"8h", false}, "idle": {"1h", false}, "loss": {"1%", true}, "every": {"10s", false}, "pause": {"1m", true}, "splay": {"5m", true}, "retry-for": {"2m", true}, "timeout": {"30s", true},
-	"max-age": {"7d", false}, "max-bytes": {"4G", false}, "replicas": {"3", false}, "lease": {"30s", false},
+	"expires": {"24h", false}, "max-age": {"7d", false}, "max-bytes": {"4G", false}, "replicas": {"3", false}, "lease": {"30s", false},
 	"max-output": {"64M", true}, "keep-output": {"1M", true}, "max-size": {"1G", true}, "max-delete": {"500", true}, "rate": {"10M", true},
 }
 
