@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"cmp"
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -13,13 +15,18 @@ import (
 	"testing"
 	"time"
 
+	"sshpace/internal/cli"
 	"sshpace/internal/ssh/sshtest"
+	"sshpace/internal/sys/proc"
 )
 
 const asProgram = "SSHPACE_TEST_PROGRAM"
 
 func TestMain(m *testing.M) {
-	if os.Getenv(asProgram) != "" {
+	switch as := os.Getenv(asProgram); {
+	case as == "sshpace" && filepath.Base(os.Args[0]) != "sshpace-hub":
+		os.Exit(cli.Main(context.Background(), cli.System{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv, Signals: proc.CatchSignals}, os.Args))
+	case as != "":
 		main()
 	}
 	os.Exit(m.Run())
@@ -80,11 +87,14 @@ type process struct {
 	out, err string
 }
 
-// start starts a command line of sshpace, which ends with the test.
-func (y *yard) start(args ...string) *process {
+// start starts a command line of sshpace-hub, which ends with the test.
+func (y *yard) start(args ...string) *process { return y.startAs("sshpace-hub", args...) }
+
+// startAs starts a command line of one of the two programs.
+func (y *yard) startAs(program string, args ...string) *process {
 	y.t.Helper()
 	p := &process{Cmd: exec.Command(os.Args[0], args...), t: y.t}
-	p.Env = append(os.Environ(), asProgram+"=1", "HOME="+y.home, "XDG_STATE_HOME=", "XDG_CONFIG_HOME=", "SSH_AUTH_SOCK=")
+	p.Env = append(os.Environ(), asProgram+"="+program, "HOME="+y.home, "XDG_STATE_HOME=", "XDG_CONFIG_HOME=", "SSH_AUTH_SOCK=", "PATH="+y.home+"/bin:"+os.Getenv("PATH"))
 	p.Dir = y.home
 	p.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	for _, to := range []struct {
@@ -261,6 +271,26 @@ func TestTwoClients(t *testing.T) {
 	}
 	y.wants(0, "^$", "jobs", "--remove", "last")
 	y.wants(2, "the hub has no job "+id, "jobs", "--hub", "unix", id)
+}
+
+// sshpace continues as sshpace-hub, also in the background.
+func TestOtherProgram(t *testing.T) {
+	t.Parallel()
+	y := newYard(t, "east")
+	bin := filepath.Join(y.home, "bin")
+	if err := errors.Join(os.Mkdir(bin, 0o700), os.WriteFile(filepath.Join(bin, "sshpace-hub"), []byte(read(t, os.Args[0])), 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	for _, more := range [][]string{{"--", "echo ran"}, {"--detach", "--", "echo ran"}} {
+		p := y.startAs("sshpace", append(run("-w", "127.0.1.[1-2]"), more...)...)
+		if exit, out, said := p.ended(); exit != 0 {
+			t.Errorf("%s: exit %d: %s%s", more, exit, out, said)
+		}
+		y.wants(0, "127.0.1.2 -> ran\n(.*\n)*2 hosts: 2 ok", "jobs", "last")
+	}
+	for _, at := range []string{filepath.Join(y.home, "none"), "ssh://127.0.0.9:1"} {
+		y.wants(4, "error: ", "run", "--hub", at, "--pool", "east", "-w", "127.0.1.1", "--", "true")
+	}
 }
 
 // A run without a terminal is stopped through the hub, and a terminal that closes leaves the job.

@@ -32,6 +32,11 @@ func (f *runFlags) detached(sys System, run func(*cobra.Command, []string) error
 		if err := unseen(cmd.Flags()); err != nil {
 			return err
 		}
+		if f.job.given() {
+			if err := sys.needHub(); err != nil { // which starts itself
+				return err
+			}
+		}
 		if !f.started {
 			return background(cmd.Context(), sys, os.Args[1], os.Args[2:]...)
 		}

@@ -33,7 +33,15 @@ func (NATS) Dial(ctx context.Context, a job.Address) (job.Bus, error) {
 	if err := a.Role.Check(); err != nil {
 		return nil, err
 	}
-	return dial(ctx, a, way(a))
+	return asBus(dial(ctx, a, way(a)))
+}
+
+// asBus returns no Bus with an error: a pointer that is nil would be one.
+func asBus(b *bus, err error) (job.Bus, error) {
+	if err != nil {
+		return nil, err
+	}
+	return b, nil
 }
 
 // An opener opens a connection, and returns the credential for it.

@@ -266,9 +266,9 @@ func (s *Server) connect(ctx context.Context, r job.Role) (*bus, error) {
 // Bus returns a connection to the hub. That to a cluster is the one of the hub itself.
 func (s *Server) Bus(ctx context.Context, r job.Role) (job.Bus, error) {
 	if s.params.Cluster != nil {
-		return dial(ctx, *s.params.Cluster, nil)
+		return asBus(dial(ctx, *s.params.Cluster, nil))
 	}
-	return s.connect(ctx, r)
+	return asBus(s.connect(ctx, r))
 }
 
 // accept lets users in by a door until that is closed.
