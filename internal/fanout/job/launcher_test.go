@@ -576,3 +576,41 @@ func TestOneName(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Of launchers that believe that they have the same batch, one starts each host.
+func TestTwoWriters(t *testing.T) {
+	y := newYard(t)
+	y.open()
+	for _, idempotent := range []bool{false, true} {
+		subject := job.Subject("event", "a", fmt.Sprint("job", idempotent), 0)
+		begin := func(instance string) job.Writer {
+			w, err := job.NewWriter(t.Context(), y.bus(hub.Work("a")), subject, instance, idempotent)
+			y.check(err)
+			return w
+		}
+		east, west := begin("east/1"), begin("west/1")
+		start := func(w job.Writer, host int, want bool) {
+			t.Helper()
+			if err := w.Start(t.Context(), host); (err == nil) != want {
+				t.Errorf("idempotent %v, host %d: %v", idempotent, host, err)
+			}
+		}
+		start(east, 0, true)
+		y.check(east.End(0))
+		start(east, 1, true)
+		start(west, 0, false) // it has ended
+		start(west, 1, idempotent)
+		start(west, 2, true)
+		start(east, 3, false) // it is west's now
+		start(east, 1, true)  // which was started there
+		y.check(east.End(1))
+		start(west, 4, true)
+		north := begin("north/1")
+		start(north, 2, idempotent)
+		start(north, 5, true)
+		start(west, 6, false)
+		if s, _ := north.Now(); s.Owner != "north/1" || s.Started.Count() != 5 || s.Ended.Count() != 2 {
+			t.Errorf("idempotent %v: %+v", idempotent, s)
+		}
+	}
+}
