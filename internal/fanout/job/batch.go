@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -34,6 +35,7 @@ type batch struct {
 	mu    sync.Mutex
 	work  Work
 	taken bool // another launcher has taken it over
+	given bool // it is left to others
 }
 
 // carry carries out a batch. begun is called when its hosts are counted.
@@ -100,10 +102,11 @@ func (l *launcher) enter(subject string, b *batch, begun func()) bool {
 func (b *batch) adopt(w Work) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if !b.taken {
-		b.work = w
+	if b.taken || b.given {
+		return false
 	}
-	return !b.taken
+	b.work = w
+	return true
 }
 
 func (b *batch) current() Work {
@@ -112,9 +115,15 @@ func (b *batch) current() Work {
 	return b.work
 }
 
-// back leaves the batch to other launchers.
+// back leaves the batch to other launchers, once. What runs here goes on.
 func (b *batch) back() {
-	if err := b.current().Back(); err != nil {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.given {
+		return
+	}
+	b.given = true
+	if err := b.work.Back(); err != nil {
 		b.Say("a batch is left for others only after its lease: " + termsafe.Line(err.Error()))
 	}
 }
@@ -122,7 +131,12 @@ func (b *batch) back() {
 // hold keeps the lease, until ctx ends.
 func (b *batch) hold(ctx context.Context) {
 	for sched.For(ctx, b.Lease/3) {
-		_ = b.current().Working(ctx) // if the lease is lost, another launcher says so in the journal
+		b.mu.Lock()
+		w, given := b.work, b.given
+		b.mu.Unlock()
+		if !given {
+			_ = w.Working(ctx) // if the lease is lost, another launcher says so in the journal
+		}
 	}
 }
 
@@ -193,6 +207,11 @@ func (l *launcher) trouble(err error) {
 
 // carry runs what hosts are left, until all have ended, or the batch is another launcher's.
 func (b *batch) carry(begun func()) {
+	defer context.AfterFunc(b.drain, func() {
+		if len(b.free(false)) > 0 {
+			b.back()
+		}
+	})()
 	gone := false // whoever had it before
 	for {
 		if some := b.free(gone); len(some) > 0 {
@@ -319,7 +338,7 @@ func (s *batchSink) Done(r fleet.Result, _ fleet.Summary) error {
 
 // end writes the end of a host.
 func (b *batch) end(r fleet.Result) error {
-	r.Launcher = b.Name
+	r.Launcher = cmp.Or(r.Launcher, b.Name)
 	err := b.lines.Done(r, fleet.Summary{})
 	b.writer.end(r.Index, r.Status() == fleet.Failed || r.Status() == fleet.Unreachable)
 	return err
@@ -336,34 +355,50 @@ func (b *batch) unknown() {
 	for i, h := range b.hosts {
 		if state.Started.Has(i) && !state.Ended.Has(i) && !b.writer.started(i) {
 			_ = b.end(fleet.Result{Index: i, Host: h, Phase: fleet.PhaseExec, Attempts: 1, Outcome: fleet.Outcome{
-				Exit: -1, Ran: fleet.RanUnknown, Class: fleet.Lost, Err: lost, Hint: "--rerun leaves it out, --rerun failed,unknown includes it",
+				Launcher: who, Exit: -1, Ran: fleet.RanUnknown, Class: fleet.Lost, Err: lost, Hint: "--rerun leaves it out, --rerun failed,unknown includes it",
 			}})
 		}
 	}
 }
 
+// A hub that was away may have lost who is alive, and others come back to it later than this one:
+// they have returning to say so, and rebuilding where the hub knows of nobody.
+const (
+	returning  = 5 * time.Second
+	rebuilding = 10 * time.Second
+)
+
+func answered(err error) bool { return err == nil || errors.Is(err, ErrNoEntry) }
+
 // await waits for the ends of hosts that another launcher has started. It returns true if that one
-// is gone: it has not said for a lease that it is alive, by our clock alone.
+// is gone: it has not said for a lease that it is alive, by our own clock, while the hub answered.
 func (b *batch) await() (gone bool) {
 	name, _, _ := strings.Cut(b.before, "/")
 	if name == b.Name || CheckName("launcher", name) != nil {
 		return true // there is one of our name at a time
 	}
+	every := min(b.Lease/3, time.Second)
 	heard, seq := time.Now(), uint64(0)
-	for sched.For(b.drain, min(b.Lease/3, time.Second)) {
-		if err := b.writer.refresh(b.drain); err != nil && !errors.Is(err, ErrNoEntry) {
-			continue
-		}
+	for sched.For(b.drain, every) {
+		asked := time.Now()
+		refreshed := b.writer.refresh(b.drain)
 		if state, taken := b.writer.now(); taken || state.Ended.Count() >= len(b.hosts) {
 			return false
 		}
 		var other Alive
 		last, err := b.Bus.Last(b.drain, aliveSubject(b.Pool, name))
-		if err == nil && last.Seq != seq {
+		switch restarted := errors.Is(err, ErrNoEntry) && seq != 0; {
+		case err == nil && last.Seq != seq:
 			heard, seq = time.Now(), last.Seq
 			_ = json.Unmarshal(last.Data, &other)
+		case restarted || time.Since(asked) > time.Second:
+			heard, seq = time.Now().Add(returning), 0
 		}
-		if time.Since(heard) > b.Lease || other.Instance != "" && other.Instance != b.before {
+		limit := b.Lease
+		if seq == 0 {
+			limit = max(limit, rebuilding)
+		}
+		if answered(refreshed) && answered(err) && (time.Since(heard) > limit || other.Instance != "" && other.Instance != b.before) {
 			return true
 		}
 	}

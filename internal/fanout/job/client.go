@@ -272,7 +272,9 @@ func (b *clientBatch) Output(e fleet.Event) error {
 // Done ends a host.
 func (b *clientBatch) Done(r fleet.Result, _ fleet.Summary) error {
 	o := r.Outcome
-	o.Launcher, o.Measured = b.launcher, &r
+	if o.Measured = &r; CheckName("launcher", o.Launcher) != nil { // the owner may have changed since then
+		o.Launcher = b.launcher
+	}
 	b.close(r.Index, &o)
 	return nil
 }

@@ -99,11 +99,16 @@ func (p Launcher) Run(drain, hard context.Context) error {
 func (l *launcher) take(all *sync.WaitGroup) error {
 	for l.hasRoom() {
 		w, err := l.Bus.Take(l.drain, l.Pool, l.Lease)
-		if err != nil && l.drain.Err() == nil {
-			return err
-		}
-		if err != nil {
+		switch {
+		case err == nil:
+		case l.drain.Err() != nil:
 			return nil
+		case errors.Is(err, ErrRefused):
+			return err
+		case err != nil:
+			l.Say("the hub gives no batch: " + termsafe.Line(err.Error()))
+			sched.For(l.drain, again)
+			continue
 		}
 		begun := make(chan struct{})
 		all.Go(func() { l.carry(w, sync.OnceFunc(func() { close(begun) })) })
