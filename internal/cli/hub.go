@@ -132,19 +132,11 @@ const hubSchema = "sshpace.hub/1"
 
 // hubStatus is what --status shows.
 type hubStatus struct {
-	Schema    string      `json:"schema"`
-	Version   string      `json:"nats_version"`
-	Streams   []hubStream `json:"streams"`
-	Pools     []hubPool   `json:"pools"`
-	Launchers []launcher  `json:"launchers"`
-}
-
-type hubStream struct {
-	Name     string     `json:"name"`
-	Messages uint64     `json:"messages"`
-	Bytes    uint64     `json:"bytes"`
-	Limit    int64      `json:"limit_bytes"`
-	Oldest   *time.Time `json:"oldest,omitempty"`
+	Schema    string       `json:"schema"`
+	Version   string       `json:"nats_version"`
+	Streams   []job.Stream `json:"streams"`
+	Pools     []hubPool    `json:"pools"`
+	Launchers []job.Living `json:"launchers"`
 }
 
 type hubPool struct {
@@ -152,13 +144,6 @@ type hubPool struct {
 	Waiting   int    `json:"batches_waiting"`
 	Taken     int    `json:"batches_taken"`
 	Launchers int    `json:"launchers"`
-}
-
-type launcher struct {
-	Pool string    `json:"pool"`
-	Name string    `json:"name"`
-	Seen time.Time `json:"seen"`
-	job.Alive
 }
 
 // statusTime bounds --status.
@@ -195,18 +180,10 @@ func (f *hubCommand) show(ctx context.Context, sys System) error {
 
 // statusOf joins what a hub and its launchers say.
 func statusOf(now job.Status, living []job.Living) hubStatus {
-	s := hubStatus{Schema: hubSchema, Version: now.Version, Streams: []hubStream{}, Pools: []hubPool{}, Launchers: []launcher{}}
-	for _, stream := range now.Streams {
-		h := hubStream{stream.Name, stream.Messages, stream.Bytes, stream.Limit, nil}
-		if stream.Messages > 0 {
-			h.Oldest = &stream.Oldest
-		}
-		s.Streams = append(s.Streams, h)
-	}
+	s := hubStatus{Schema: hubSchema, Version: now.Version, Streams: now.Streams, Pools: []hubPool{}, Launchers: append([]job.Living{}, living...)}
 	of := map[string]int{} // launchers of pools
 	for _, l := range living {
 		of[l.Pool]++
-		s.Launchers = append(s.Launchers, launcher{l.Pool, l.Name, l.Seen, l.Alive})
 	}
 	names := map[string]bool{}
 	for _, list := range []map[string]int{now.Waiting, now.Taken, of} {
@@ -225,8 +202,8 @@ func (s hubStatus) text(width int) string {
 	streams := text.Table{Columns: []text.Column{{Head: "STREAM"}, {Head: "ENTRIES", Right: true}, {Head: "SIZE", Right: true}, {Head: "LIMIT", Right: true}, {Head: "OLDEST", Right: true}}}
 	for _, h := range s.Streams {
 		row := []string{h.Name, strconv.FormatUint(h.Messages, 10), unit.Bytes(h.Bytes).String(), unit.Bytes(h.Limit).String(), "-"}
-		if h.Oldest != nil {
-			row[4] = unit.Age(time.Since(*h.Oldest))
+		if !h.Oldest.IsZero() {
+			row[4] = unit.Age(time.Since(h.Oldest))
 		}
 		streams.Rows = append(streams.Rows, row)
 	}

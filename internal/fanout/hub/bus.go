@@ -290,6 +290,7 @@ func (b *bus) Remove(ctx context.Context, id string) error {
 func (b *bus) Status(ctx context.Context) (s job.Status, err error) {
 	s = job.Status{Version: b.nc.ConnectedServerVersion(), Waiting: map[string]int{}, Taken: map[string]int{}}
 	for _, name := range []string{jobs, batches, events, alive} {
+		entry := job.Stream{Name: name}
 		if err = b.do(ctx, name, func(ctx context.Context) error {
 			var o []jetstream.StreamInfoOpt
 			if name == batches {
@@ -303,12 +304,15 @@ func (b *bus) Status(ctx context.Context) (s job.Status, err error) {
 			if err != nil {
 				return err
 			}
-			s.Streams = append(s.Streams, job.Stream{
-				Name: name, Messages: info.State.Msgs, Bytes: info.State.Bytes, Limit: max(info.Config.MaxBytes, 0), Oldest: info.State.FirstTime,
-			})
+			entry.Messages, entry.Bytes, entry.Limit = info.State.Msgs, info.State.Bytes, max(info.Config.MaxBytes, 0)
+			if entry.Messages > 0 {
+				entry.Oldest = info.State.FirstTime
+			}
 			if name != batches {
 				return nil
 			}
+			clear(s.Waiting)
+			clear(s.Taken)
 			for subject := range info.State.Subjects {
 				s.Waiting[strings.Split(subject, ".")[1]]++
 			}
@@ -316,6 +320,7 @@ func (b *bus) Status(ctx context.Context) (s job.Status, err error) {
 		}); err != nil {
 			return s, err
 		}
+		s.Streams = append(s.Streams, entry)
 	}
 	return s, nil
 }

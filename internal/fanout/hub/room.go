@@ -25,7 +25,7 @@ func (s *Server) watch() {
 			continue
 		}
 		want := min(reserve, total/8)
-		if free >= want && s.log.failed() {
+		if free >= want && s.broken() {
 			s.say("the hub could not write; it starts anew, and keeps nothing for %s", afterFailure)
 			s.stop()
 			if err := s.start(s.life); err != nil {
@@ -47,6 +47,14 @@ func (s *Server) watch() {
 			full = now
 		}
 	}
+}
+
+// broken reports whether the server has given up writing.
+func (s *Server) broken() bool {
+	s.mu.Lock()
+	log := s.log
+	s.mu.Unlock()
+	return log.failed()
 }
 
 // space returns the free bytes on the disk of a path that our user may fill, and all of them.

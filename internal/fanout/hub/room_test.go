@@ -59,7 +59,7 @@ func TestDiskIsFull(t *testing.T) {
 		time.Sleep(5 * time.Millisecond)
 		err = add()
 	}
-	if !errors.Is(err, job.ErrFull) || s.log.failed() {
+	if !errors.Is(err, job.ErrFull) || s.broken() {
 		t.Errorf("after %d entries: %v", n, err)
 	}
 	empty()
@@ -74,7 +74,7 @@ func TestDiskIsFull(t *testing.T) {
 		}
 		empty()
 	default:
-		if !s.log.failed() {
+		if !s.broken() {
 			t.Error("the hub says nothing")
 		}
 		_ = os.Remove(ballast)

@@ -56,8 +56,9 @@ type Count struct{ Hosts, Started, Ended, Failed int }
 
 // Living is a launcher that was heard of in the last minutes.
 type Living struct {
-	Pool, Name string
-	Seen       time.Time // by the clock of this machine
+	Pool string    `json:"pool"`
+	Name string    `json:"name"`
+	Seen time.Time `json:"seen"` // by the clock of this machine
 	Alive
 }
 

@@ -110,11 +110,11 @@ type Status struct {
 
 // Stream is what a hub keeps of some kinds of entries.
 type Stream struct {
-	Name     string
-	Messages uint64
-	Bytes    uint64
-	Limit    int64 // bytes, 0 = none
-	Oldest   time.Time
+	Name     string    `json:"name"`
+	Messages uint64    `json:"messages"`
+	Bytes    uint64    `json:"bytes"`
+	Limit    int64     `json:"limit_bytes"` // 0 = none
+	Oldest   time.Time `json:"oldest,omitzero"`
 }
 
 // Alive describes a launcher that lives: the data of its alive entry.
