@@ -229,7 +229,8 @@ func TestRevoked(t *testing.T) {
 	dir := t.TempDir()
 	serve(t, Params{Dir: dir}).Close()
 	old := credentialFile(t, dir, Client, time.Hour)
-	time.Sleep(time.Until(time.Now().Truncate(time.Second).Add(time.Second))) // they have whole seconds
+	// They have whole seconds, and the clock of files is some milliseconds behind.
+	time.Sleep(time.Until(time.Now().Truncate(time.Second).Add(time.Second + 50*time.Millisecond)))
 	if err := os.WriteFile(filepath.Join(dir, revokedFile), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
