@@ -197,7 +197,16 @@ func TestRunOverHub(t *testing.T) {
 	if time.Since(began) < time.Second {
 		t.Error("no pause")
 	}
+	// nobody is asked here, and one failure ends all that runs
+	y.wants(1, `nobody confirmed: .*; 5 of 6 hosts were not started`, run("-w", hosts, "--canary", "1", "--then-confirm", "--", "true")...)
+	y.wants(0, `6 hosts: 6 ok`, run("-w", hosts, "--canary", "1", "--then-confirm", "-y", "--", "true")...)
+	began = time.Now()
+	y.wants(1, `ended because other hosts had failed`, run("-w", hosts, "--fail-fast", "--", `case $SSH_CONNECTION in *127.0.2.1\ *) sleep 1; exit 3;; esac; sleep 60`)...)
+	if time.Since(began) > 30*time.Second {
+		t.Error("what ran was not ended")
+	}
 	// what travels
+	y.wants(4, `nobody@127.0.1.1:7 =: unreachable: `, run("-w", "127.0.1.1", "-l", "nobody", "-p", "7", "--", "true")...)
 	y.wants(0, `127.0.1.1 -> 127.0.1.1 x\n127.0.2.1 -> 127.0.2.1 x`, run("-w", "127.0.[1-2].1", "--sort", "host", "--per-host", "--", "echo %h x")...)
 	y.wants(1, `127.0.1.1 =: .*took longer than --timeout`, run("-w", "127.0.1.1", "--timeout", "0.2", "--", "sleep 9")...)
 	y.wants(0, `1 host: 1 ok`, run("-w", "127.0.1.1", "--", "true")...)
@@ -298,6 +307,8 @@ func TestLeaveAndStop(t *testing.T) {
 	t.Parallel()
 	y := newYard(t, "east")
 	y.wants(0, `^2\S+Z\n`, run("--detach", "-w", "127.0.1.[1-2]", "--", "sleep 600")...)
+	y.wants(0, `Z (done: 2 failed|stopped: 2 not started|done: 2 not started)`, "jobs", "--stop", "last")
+	y.wants(0, `^2\S+Z\n`, "jobs", "--rerun", "last", "all", "-q")
 	y.wants(0, `Z (done: 2 failed|stopped: 2 not started|done: 2 not started)`, "jobs", "--stop", "last")
 	client := y.start(run("-w", "127.0.1.1", "--", "echo begun; sleep 1; echo late")...)
 	client.until("begun")

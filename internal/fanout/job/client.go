@@ -27,6 +27,8 @@ type Client struct {
 	Begun int         // parts of the pace that had begun when the client was attached
 	// Looks: the client offers and stops nothing.
 	Looks bool
+	// attached: a view that ends, such as a pipe, leaves the job.
+	attached bool
 
 	bus     Bus
 	people  People
@@ -104,6 +106,9 @@ func (c *Client) Execute(ctx context.Context, _ host.Host, _ fleet.Command, a fl
 		if c.interrupt(context.Cause(ctx), s.batch) {
 			select {
 			case o := <-s.done:
+				if _, as := fleet.Stopped(fleet.ErrInterrupted); o.Err == as { // which is all that launchers know
+					_, o.Err = fleet.Stopped(context.Cause(ctx))
+				}
 				return *o
 			case <-c.left.Done():
 			case <-a.Abort().Done():
@@ -153,9 +158,12 @@ func (c *Client) offer(ctx context.Context, b *clientBatch) {
 // again is between two tries of what the hub refuses.
 const again = 2 * time.Second
 
-// interrupt stops the job when the run has ended, and reports whether a launcher may start hosts of
-// the batch all the same.
+// interrupt stops the job when the run ends, or leaves it, and reports whether a launcher may start
+// hosts of the batch all the same.
 func (c *Client) interrupt(cause error, b *clientBatch) (offered bool) {
+	if c.attached && !errors.Is(cause, fleet.ErrFailFast) {
+		c.Leave(ErrLeft)
+	}
 	c.stop(cause.Error(), stopRunning)
 	c.mu.Lock()
 	defer c.mu.Unlock()

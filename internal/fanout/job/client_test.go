@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -106,6 +107,7 @@ func hostsOf(t *testing.T, names []string) (hosts []host.Host) {
 // seen is what a run shows.
 type seen struct {
 	fleet.Nothing
+	fails   error // of output
 	text    map[string]string
 	times   []time.Time
 	results map[string]fleet.Result
@@ -117,7 +119,7 @@ func (s *seen) Started(index int) error { s.order = append(s.order, "start"); re
 func (s *seen) Output(e fleet.Event) error {
 	s.text[e.Host] += string(e.Data)
 	s.times = append(s.times, e.Time)
-	return nil
+	return s.fails
 }
 func (s *seen) Done(r fleet.Result, _ fleet.Summary) error {
 	s.results[r.Host.String()] = r
@@ -453,5 +455,46 @@ func TestStopJob(t *testing.T) {
 	}
 	if text := o.notices(); !strings.Contains(text, "bob@x has stopped the job") {
 		t.Error(text)
+	}
+}
+
+// A reader that leaves ends a run and its commands; of a job that was attached it leaves the view.
+func TestReaderLeaves(t *testing.T) {
+	t.Parallel()
+	for _, attached := range []bool{true, false} {
+		o := newOffice(t)
+		o.publish(fanout.Pace{}, "a1", "a2")
+		if attached {
+			o.attach()
+		}
+		over := make(chan struct{})
+		o.serve("a", func(c *clerk) {
+			for at := range c.hosts {
+				c.start(at)
+				c.say(at, "hello\n")
+			}
+			c.append()
+			<-over
+		})
+		drain, stopped := context.WithCancel(t.Context())
+		go func() { // the launcher ends what was stopped
+			for drain.Err() == nil {
+				time.Sleep(10 * time.Millisecond)
+				if _, err := o.bus(job.RoleClient).Last(t.Context(), job.Subject("stop", "a", jobID, 1)); err == nil {
+					o.client.Leave(job.ErrLeft)
+				}
+			}
+		}()
+		view := &seen{text: map[string]string{}, results: map[string]fleet.Result{}, fails: syscall.EPIPE}
+		_, err := fanout.Run(t.Context(), fanout.Params{RetryFor: -1, Resources: &fanout.Resources{}}, o.client.Hosts, fleet.Command{}, o.client, o.client.Sink(view, fleet.Nothing{}))
+		if !errors.Is(err, syscall.EPIPE) || o.client.Left() == nil {
+			t.Errorf("%v, left: %v", err, o.client.Left())
+		}
+		o.client.Close()
+		if _, err := o.bus(job.RoleClient).Last(t.Context(), job.Subject("stop", "a", jobID, 1)); (err == nil) == attached {
+			t.Errorf("attached: %v; stopped: %v", attached, err)
+		}
+		stopped()
+		close(over)
 	}
 }

@@ -98,7 +98,7 @@ func Attach(ctx context.Context, bus Bus, id string, looks bool, people People) 
 	if err != nil {
 		return nil, nil, err
 	}
-	c, places := &Client{ID: id, Looks: looks}, []Place(nil)
+	c, places := &Client{ID: id, Looks: looks, attached: true}, []Place(nil)
 	var spec *Spec
 	next := map[string]int{} // batch of each pool
 	for step, more := 0, true; more; step++ {
