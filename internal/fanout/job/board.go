@@ -211,15 +211,6 @@ func (o *Overview) part(p *Pool, number int, e Entry) {
 	}
 }
 
-// Stop stops the job, and ends the commands that run.
-func (o *Overview) Stop(ctx context.Context, bus Bus, s Stop) error {
-	var pools []string
-	for _, p := range o.Pools {
-		pools = append(pools, p.Name)
-	}
-	return s.put(ctx, bus, o.ID, pools, stopRunning)
-}
-
 // Replay reports to sink, batch by batch, what launchers have reported so far. Those of a batch are
 // not trusted with hosts of others.
 func (o *Overview) Replay(ctx context.Context, bus Bus, sink fleet.Sink) error {

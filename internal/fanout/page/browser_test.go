@@ -36,6 +36,7 @@ type tab struct {
 // TestInABrowser starts headless Chromium once, which takes longer than a page, and has a tab for
 // each page.
 func TestInABrowser(t *testing.T) {
+	t.Parallel()
 	browser, stop := chromedp.NewContext(context.Background(), chromedp.WithAllocatorOptions(chromedp.NoSandbox, chromedp.DisableGPU, chromedp.Headless, chromedp.ExecPath("chromium"), chromedp.UserDataDir(t.TempDir())))
 	t.Cleanup(stop)
 	if err := chromedp.Do(browser); err != nil {
@@ -44,7 +45,7 @@ func TestInABrowser(t *testing.T) {
 	for name, test := range map[string]func(*testing.T, context.Context){
 		"empty": empty, "live": live, "many jobs": many, "a large job": large, "hostile text": hostile, "stop": stops,
 	} {
-		t.Run(name, func(t *testing.T) { test(t, browser) })
+		t.Run(name, func(t *testing.T) { t.Parallel(); test(t, browser) })
 	}
 }
 
@@ -325,7 +326,7 @@ func stops(t *testing.T, browser context.Context) {
 	b.says("#jobs", "6 running")
 	b.visit(b.at.Scheme + "://" + b.at.Host + b.at.Path + "job/" + id)
 	b.do(chromedp.Click("#stop summary"), chromedp.Click("#stop button"))
-	b.says("#facts", "stopped by somebody at the page")
+	b.says("#facts", "somebody at the page")
 	b.looks("stopped")
 	b.quiet()
 }

@@ -88,6 +88,7 @@ func handled(t *testing.T, c *counted) (*server, *url.URL) {
 
 // A large fleet costs a page of bounded size, and its output is folded once for all who look.
 func TestCost(t *testing.T) {
+	t.Parallel()
 	c := &counted{jobs: jobsOf(300)}
 	s, u := handled(t, c)
 	web := browser(t, u)
@@ -159,6 +160,7 @@ func (w *stream) Write(p []byte) (int, error)      { w.updates <- string(p); ret
 
 // A browser that does not read delays no other one, and there are only so many.
 func TestSlowBrowser(t *testing.T) {
+	t.Parallel()
 	c := &counted{jobs: jobsOf(200)}
 	s, u := handled(t, c)
 	web := browser(t, u)

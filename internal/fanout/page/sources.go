@@ -60,7 +60,7 @@ func (h *hubJobs) replay(ctx context.Context, o *job.Overview, sink fleet.Sink) 
 }
 
 func (h *hubJobs) stop(ctx context.Context, o *job.Overview) error {
-	return o.Stop(ctx, h.bus, job.Stop{By: "somebody at the page", Why: "somebody stopped the job at its page"})
+	return job.StopJob(ctx, h.bus, o.ID, true, "somebody at the page")
 }
 
 // runs shows the detached runs of this machine.
