@@ -83,6 +83,15 @@ func TestLauncherSeesItsPool(t *testing.T) {
 		subject, data := create(c[0], c[1], c[2], c[3])
 		asks = append(asks, [2]string{subject, data})
 	}
+	for _, filters := range []string{`"filter_subjects":["job.db.>"]`, `"filter_subject":"job.web.>","filter_subjects":["job.web.>","job.db.>"]`, `"filter_subject":"job.web.>","FILTER_SUBJECT":"job.db.>"`} {
+		asks = append(asks, [2]string{"$JS.API.CONSUMER.CREATE.JOBS.x.job.web.>", `{"stream_name":"JOBS","config":{"name":"x",` + filters + `,"ack_policy":"none","mem_storage":true}}`})
+	}
+	for _, body := range []string{`{"last_by_subj":"job.db.j-1.0"}`, `{"seq":2}`, `{"batch":10,"multi_last":["job.>"]}`} {
+		m, err := evil.Request("$JS.API.DIRECT.GET.JOBS.job.web.j-1.0", []byte(body), time.Second)
+		if err == nil && bytes.Contains(m.Data, []byte("secret of db")) {
+			t.Errorf("%s is answered: %s", body, m.Data)
+		}
+	}
 	for _, a := range asks {
 		if m, err := evil.Request(a[0], []byte(a[1]), 100*time.Millisecond); err == nil && !bytes.Contains(m.Data, []byte(`"error"`)) {
 			t.Errorf("%s is answered: %s", a[0], m.Data)
