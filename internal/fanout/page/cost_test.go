@@ -97,12 +97,6 @@ func TestCost(t *testing.T) {
 	if rows := strings.Count(list, `class="row"`); rows != mostJobs || len(list) > 200_000 || !strings.Contains(list, "100 older jobs not shown here") {
 		t.Errorf("%d rows, %d bytes", rows, len(list))
 	}
-	few, some := testing.AllocsPerRun(5, func() { s.parts(t.Context(), "") }), &counted{jobs: jobsOf(20)}
-	s.source = some
-	if one := testing.AllocsPerRun(5, func() { s.parts(t.Context(), "") }); few > 12*one || few > 60_000 {
-		t.Errorf("the page of %d jobs makes %v allocations, that of 20 %v", mostJobs, few, one)
-	}
-	s.source = c
 	_, text := get(t, web, page+"job/"+c.jobs[0].ID)
 	if blocks := strings.Count(text, `id="group-`); blocks != 100 || !strings.Contains(text, "more not shown here") || len(text) > 200_000 {
 		t.Errorf("%d groups, %d bytes", blocks, len(text))
@@ -136,6 +130,17 @@ func TestCost(t *testing.T) {
 	time.Sleep(1500 * time.Millisecond)
 	if n := c.overviews.Load(); n != before {
 		t.Error("a page that nobody looks at is made")
+	}
+}
+
+// The work of a list grows with the jobs that are shown, and no faster. Allocations count it.
+func TestCostOfList(t *testing.T) {
+	list := func(jobs int) float64 {
+		s := newServer(&counted{jobs: jobsOf(jobs)}, "token")
+		return testing.AllocsPerRun(5, func() { s.parts(t.Context(), "") })
+	}
+	if few, most := list(20), list(300); most > 12*few || most > 60_000 {
+		t.Errorf("the page of %d jobs makes %v allocations, that of 20 %v", mostJobs, most, few)
 	}
 }
 
