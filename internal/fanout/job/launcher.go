@@ -86,6 +86,8 @@ func (p Launcher) Run(drain, hard context.Context) error {
 	all.Wait()
 	end()
 	beside.Wait()
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	for _, c := range l.jobs {
 		c.close()
 	}

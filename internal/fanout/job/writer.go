@@ -51,11 +51,13 @@ type hostEnd struct {
 }
 
 // A writer holds mostHeld bytes of lines before whoever writes more waits. An entry has at most
-// mostLines of them. Lines that nobody waits for linger, so that entries are fewer.
+// mostLines of them. Entries are apart, and lines that nobody waits for linger, so that there are
+// few: each costs a hub as much as what it says about ten hosts.
 const (
 	mostHeld  = 1 << 20
 	mostLines = 512 << 10
-	linger    = 25 * time.Millisecond
+	linger    = 50 * time.Millisecond
+	apart     = 10 * time.Millisecond
 )
 
 // begin reads the state of the batch, and returns the instance of the launcher that had it before.
@@ -187,6 +189,7 @@ func (w *writer) keep() {
 			}
 		}
 		for f, more := w.next(); more; f, more = w.next() {
+			sent := time.Now()
 			err := w.send(f)
 			if w.life.Err() != nil {
 				return
@@ -194,6 +197,7 @@ func (w *writer) keep() {
 			if w.trouble(err); err != nil {
 				sched.For(w.life, again)
 			}
+			sched.Until(w.life, sent.Add(apart))
 		}
 	}
 }
