@@ -283,14 +283,9 @@ func (f *runFlags) people(sys System) job.People {
 	if me, err := user.Current(); err == nil {
 		by = me.Username + "@" + by
 	}
-	return job.People{By: by, Notice: f.notice(sys)}
-}
-
-// notice shows what is not about one host.
-func (f *runFlags) notice(sys System) func(string) {
-	return func(text string) {
+	return job.People{By: by, Notice: func(text string) {
 		if !f.view.Quiet {
 			sys.screen().Notice("sshpace: " + oneLine(text))
 		}
-	}
+	}}
 }

@@ -206,14 +206,24 @@ func (c *Client) read(e Entry) {
 			c.complain(who, err)
 		}
 	}
-	for at := range b.members {
-		if state.Ended.Has(at) {
-			b.close(at, &fleet.Outcome{Launcher: b.launcher, Ran: fleet.RanUnknown, Exit: -1, Class: fleet.Lost, Err: "its launcher sent no result that can be read"})
-		}
+	for _, at := range b.missing(&state) {
+		b.close(at, &fleet.Outcome{Launcher: b.launcher, Ran: fleet.RanUnknown, Exit: -1, Class: fleet.Lost, Err: "its launcher sent no result that can be read"})
 	}
 	if state.Ended.Count() == len(b.members) {
 		b.reader = nil
 	}
+}
+
+// missing returns the hosts that have ended without a result.
+func (b *clientBatch) missing(s *State) (places []int) {
+	b.client.mu.Lock()
+	defer b.client.mu.Unlock()
+	for at := range b.members {
+		if s.Ended.Has(at) && !b.ended.Has(at) {
+			places = append(places, at)
+		}
+	}
+	return places
 }
 
 // turn waits until all hosts of the batch's step are executed, or nobody executes more. It reports

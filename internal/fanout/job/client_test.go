@@ -498,3 +498,33 @@ func TestReaderLeaves(t *testing.T) {
 		close(over)
 	}
 }
+
+// refusing is a hub that does not take the first offer.
+type refusing struct {
+	job.Bus
+	once sync.Once
+}
+
+func (r *refusing) Offer(ctx context.Context, pool, id string, batch int) (err error) {
+	if r.once.Do(func() { err = job.ErrFull }); err != nil {
+		return err
+	}
+	return r.Bus.Offer(ctx, pool, id, batch)
+}
+
+// A hub that is full is asked again, and people know.
+func TestOfferAgain(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	o.publish(fanout.Pace{}, "a1")
+	client, _, err := job.Attach(t.Context(), &refusing{Bus: o.bus(job.RoleClient)}, jobID, false, o.people())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(client.Close)
+	o.client = client
+	o.serve("a", obey)
+	if _, so := o.run(t.Context(), fanout.Pace{}); so.OK != 1 || !strings.Contains(o.notices(), "the hub: it does not take a batch of pool a: the hub is full") {
+		t.Errorf("%+v %s", so, o.notices())
+	}
+}
