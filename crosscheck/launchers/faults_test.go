@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"regexp"
 	"runtime"
 	"strings"
 	"sync"
@@ -55,7 +56,7 @@ func TestFaults(t *testing.T) {
 }
 
 const (
-	lease     = 2 * time.Second // short, so that a launcher that is lost is soon known to be
+	lease     = 3 * time.Second // short, so that a launcher that is lost is soon known to be
 	smallDisk = 64 << 20        // of the hub
 )
 
@@ -124,9 +125,9 @@ func try(program, parent string, seed uint64) (faults []string) {
 	if err == nil {
 		faults = j.judged()
 	}
-	// A client that comes later reports the same.
+	// A client that knows nothing of it reports the same.
 	if err == nil {
-		j.client.args = j.following()
+		j.client.args = j.stranger()
 		err = errors.Join(j.begin(j.client), j.ends())
 	}
 	if err == nil {
@@ -206,7 +207,7 @@ func (j *trial) killed(m *member, after time.Duration) error {
 	}
 	time.Sleep(after)
 	if m == j.client {
-		m.args = j.following()
+		m.args = []string{"jobs", "--json", j.named()}
 	}
 	// What does not find the hub, or no room there, is started again, as systemd does it.
 	for early := true; early; {
@@ -285,7 +286,7 @@ func (j *trial) stop() error {
 	id := j.named()
 	j.say("the job is stopped")
 	j.stopped = true
-	cmd := exec.Command(j.program, append([]string{"jobs", "--stop", id}, j.client.reach...)...)
+	cmd := exec.Command(j.program, "jobs", "--stop", id)
 	cmd.Env = j.environment(j.client)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
@@ -302,9 +303,17 @@ func (j *trial) named() string {
 	return j.called("")
 }
 
-// following returns the arguments of a client that comes back to the job.
-func (j *trial) following() []string {
-	return append([]string{"jobs", "--json", j.named()}, j.client.reach...)
+// atHub is the name that a launcher calls the job by.
+var atHub = regexp.MustCompile(`\bjob (\S+-[a-z2-7]{6})\b`)
+
+// stranger returns the arguments of a client that knows the job from others.
+func (j *trial) stranger() []string {
+	for _, l := range j.launchers {
+		if found := atHub.FindStringSubmatch(j.words(l)); found != nil {
+			return append([]string{"jobs", "--json", found[1]}, j.client.reach...)
+		}
+	}
+	return []string{"jobs", "--json", j.named()}
 }
 
 // draw is the answer of a host in a trial: most are quick, some fail, some have much to say.
