@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
-	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -26,6 +25,7 @@ import (
 // A few trials are part of all tests.
 var (
 	given  = flag.String("program", "", "sshpace-hub (default: it is built)")
+	atOnce = flag.Int("at-once", 8, "trials at once")
 	trials = flag.Int("trials", 8, "jobs with faults")
 	seed   = flag.Uint64("seed", 1, "of the first one; the others have the next ones")
 )
@@ -39,7 +39,7 @@ func TestFaults(t *testing.T) {
 	}
 	seeds := make(chan uint64)
 	var all sync.WaitGroup
-	for range 3 * runtime.NumCPU() {
+	for range *atOnce {
 		all.Go(func() {
 			for s := range seeds {
 				if faults := try(program, dir, s); len(faults) > 0 {
@@ -144,9 +144,16 @@ func try(program, parent string, seed uint64) (faults []string) {
 		default:
 		}
 	}
+	if dump := os.Getenv("DUMP"); dump != "" && err != nil {
+		for _, m := range j.members() {
+			_ = m.Process.Signal(unix.SIGABRT)
+			<-m.ended
+			_ = os.WriteFile(fmt.Sprintf("%s/%d-%s", dump, seed, m.name), []byte(j.words(m)), 0o600)
+		}
+	}
 	words := ""
 	for _, m := range j.members() {
-		words += j.words(m)
+		words += fmt.Sprintf("%.3000s\n", j.words(m))
 	}
 	if strings.Contains(words, "goroutine ") {
 		faults = append(faults, "a panic")
@@ -363,9 +370,12 @@ func (j *trial) relayed(m *member) ([]string, error) {
 		errors.Join(j.open(m), os.WriteFile(j.path(m.name, "creds"), creds, 0o600))
 }
 
-// open opens the way of a member.
+// open opens the way of a member, at a port that somebody else may have for a moment.
 func (j *trial) open(m *member) error {
 	l, err := net.Listen("tcp4", fmt.Sprintf("127.0.0.1:%d", m.port))
+	for end := time.Now().Add(most); err != nil && time.Now().Before(end); time.Sleep(lease / 10) {
+		l, err = net.Listen("tcp4", fmt.Sprintf("127.0.0.1:%d", m.port))
+	}
 	if err == nil {
 		m.relay, err = relay.To(j.listen[1], relay.Options{Listener: l})
 	}

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -35,6 +36,8 @@ type job struct {
 	launchers    []*member
 	listen, work []string                        // flags of the hub and of launchers
 	way          func(*member) ([]string, error) // returns the flags by which one reaches the hub
+
+	starts       chan func() // by the thread with which all members end
 
 	mu sync.Mutex
 	id string
@@ -62,11 +65,17 @@ type process struct {
 
 // newJob makes a job on n hosts, of which nothing runs yet. The caller closes it.
 func newJob(program, parent string, n int, f *fleet) (j *job, err error) {
-	j = &job{program: program, fleet: f}
+	j = &job{program: program, fleet: f, starts: make(chan func())}
 	j.way = func(*member) ([]string, error) { return []string{"--hub", j.path("hub")}, nil }
 	for i := range n {
 		j.hosts = append(j.hosts, fmt.Sprintf("127.0.%d.%d", i/250+1, i%250+1))
 	}
+	go func() {
+		runtime.LockOSThread() // SIGKILL comes when the thread ends
+		for start := range j.starts {
+			start()
+		}
+	}()
 	if j.dir, err = os.MkdirTemp(parent, "job-"); err != nil {
 		return nil, err
 	}
@@ -95,6 +104,7 @@ func (j *job) close() {
 			m.relay.Close()
 		}
 	}
+	close(j.starts)
 	_ = unix.Unmount(j.path("hub"), 0)
 	os.RemoveAll(j.dir)
 }
@@ -128,7 +138,9 @@ func (j *job) begin(m *member) error {
 			in.CloseWithError(p.err)
 		})
 	}
-	if err := p.Start(); err != nil {
+	started := make(chan error)
+	j.starts <- func() { started <- p.Start() }
+	if err := <-started; err != nil {
 		return err
 	}
 	m.process = p
@@ -160,7 +172,7 @@ func (p *process) kill() {
 }
 
 // most is the time that a job may take, with all that is done to it.
-const most = 2 * time.Minute
+const most = 60 * time.Second
 
 // ends waits until the client has ended by itself.
 func (j *job) ends() error {
