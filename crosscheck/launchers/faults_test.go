@@ -39,10 +39,11 @@ func TestFaults(t *testing.T) {
 	}
 	seeds := make(chan uint64)
 	var all sync.WaitGroup
+	var done tally
 	for range *atOnce {
 		all.Go(func() {
 			for s := range seeds {
-				if faults := try(program, dir, s); len(faults) > 0 {
+				if faults := try(program, dir, s, &done); len(faults) > 0 {
 					t.Errorf("-trials 1 -seed %d:\n  %s", s, strings.Join(faults, "\n  "))
 				}
 			}
@@ -53,7 +54,11 @@ func TestFaults(t *testing.T) {
 	}
 	close(seeds)
 	all.Wait()
+	t.Logf("%d trials: %d deeds while the job went on; %d hosts, %d of them unknown, %d not started", *trials, done.deeds.Load(), done.hosts.Load(), done.unknown.Load(), done.waiting.Load())
 }
+
+// tally is what trials have seen.
+type tally struct{ deeds, hosts, unknown, waiting atomic.Int64 }
 
 const (
 	lease     = 3 * time.Second // short, so that a launcher that is lost is soon known to be
@@ -98,7 +103,7 @@ func pause(rng *rand.Rand) time.Duration { return time.Duration(rng.Int64N(int64
 func (j *trial) either(rng *rand.Rand) *member { return j.launchers[rng.IntN(2)] }
 
 // try runs the job of a seed, does things to it, and returns all that was wrong.
-func try(program, parent string, seed uint64) (faults []string) {
+func try(program, parent string, seed uint64, done *tally) (faults []string) {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	f, err := serve(seed, draw)
 	if err != nil {
@@ -116,8 +121,8 @@ func try(program, parent string, seed uint64) (faults []string) {
 		}
 	}
 	j.listen, j.work, j.way = []string{"--listen", fmt.Sprintf("127.0.0.1:%d", freePort())}, []string{"--lease", lease.String()}, j.relayed
-	if err = j.start(2, "-f", fmt.Sprint(4+rng.IntN(30)), "--batch", []string{"100%", "20%", "5,50%"}[rng.IntN(3)]); err == nil {
-		err = j.suffers(rng)
+	if err = j.start(2, "-f", fmt.Sprint(2+rng.IntN(16)), "--batch", []string{"100%", "20%", "5,50%"}[rng.IntN(3)]); err == nil {
+		err = j.suffers(rng, done)
 	}
 	if err == nil {
 		err = j.ends()
@@ -132,6 +137,15 @@ func try(program, parent string, seed uint64) (faults []string) {
 	}
 	if err == nil {
 		faults = append(faults, j.judged()...)
+		for _, h := range j.client.told.hosts {
+			done.hosts.Add(1)
+			if h.results[0].Ran == "unknown" {
+				done.unknown.Add(1)
+			}
+			if h.results[0].Status == "not_started" {
+				done.waiting.Add(1)
+			}
+		}
 	} else {
 		faults = append(faults, err.Error())
 	}
@@ -169,13 +183,18 @@ func (j *trial) judged() []string {
 }
 
 // suffers does one to three things to a job.
-func (j *trial) suffers(rng *rand.Rand) error {
+func (j *trial) suffers(rng *rand.Rand, done *tally) error {
 	var all sync.WaitGroup
 	failed := make([]error, 1+rng.IntN(3))
 	for i := range failed {
-		do, at, own := deeds[rng.IntN(len(deeds))], pause(rng), rand.New(rand.NewPCG(rng.Uint64(), 0))
+		do, at, own := deeds[rng.IntN(len(deeds))], pause(rng)/2, rand.New(rand.NewPCG(rng.Uint64(), 0))
 		all.Go(func() {
 			time.Sleep(at)
+			select {
+			case <-j.client.ended:
+			default:
+				done.deeds.Add(1)
+			}
 			failed[i] = do(j, own)
 		})
 	}
@@ -325,7 +344,7 @@ func (j *trial) stranger() []string {
 
 // draw is the answer of a host in a trial: most are quick, some fail, some have much to say.
 func draw(rng *rand.Rand) (a answer) {
-	a.after = time.Duration(rng.ExpFloat64() * 0.3 * float64(time.Second))
+	a.after = time.Duration(rng.ExpFloat64() * 0.5 * float64(time.Second))
 	if rng.IntN(4) == 0 {
 		a.exit = 1 + rng.IntN(100)
 	}

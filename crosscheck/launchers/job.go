@@ -37,7 +37,7 @@ type job struct {
 	listen, work []string                        // flags of the hub and of launchers
 	way          func(*member) ([]string, error) // returns the flags by which one reaches the hub
 
-	starts       chan func() // by the thread with which all members end
+	starts chan func() // by the thread with which all members end
 
 	mu sync.Mutex
 	id string
