@@ -54,7 +54,7 @@ func TestFaults(t *testing.T) {
 	}
 	close(seeds)
 	all.Wait()
-	t.Logf("%d trials: %d deeds while the job went on; %d hosts, %d of them unknown, %d not started", *trials, done.deeds.Load(), done.hosts.Load(), done.unknown.Load(), done.waiting.Load())
+	t.Logf("%d trials: %d deeds before all hosts had begun; %d hosts, %d of them unknown, %d not started", *trials, done.deeds.Load(), done.hosts.Load(), done.unknown.Load(), done.waiting.Load())
 }
 
 // tally is what trials have seen.
@@ -139,6 +139,9 @@ func try(program, parent string, seed uint64, done *tally) (faults []string) {
 		faults = append(faults, j.judged()...)
 		for _, h := range j.client.told.hosts {
 			done.hosts.Add(1)
+			if len(h.results) == 0 {
+				continue
+			}
 			if h.results[0].Ran == "unknown" {
 				done.unknown.Add(1)
 			}
@@ -190,9 +193,7 @@ func (j *trial) suffers(rng *rand.Rand, done *tally) error {
 		do, at, own := deeds[rng.IntN(len(deeds))], pause(rng)/2, rand.New(rand.NewPCG(rng.Uint64(), 0))
 		all.Go(func() {
 			time.Sleep(at)
-			select {
-			case <-j.client.ended:
-			default:
+			if len(j.fleet.seen()) < len(j.hosts) {
 				done.deeds.Add(1)
 			}
 			failed[i] = do(j, own)
