@@ -161,13 +161,6 @@ func try(program, parent string, seed uint64, done *tally) (faults []string) {
 		default:
 		}
 	}
-	if dump := os.Getenv("DUMP"); dump != "" && err != nil {
-		for _, m := range j.members() {
-			_ = m.Process.Signal(unix.SIGABRT)
-			<-m.ended
-			_ = os.WriteFile(fmt.Sprintf("%s/%d-%s", dump, seed, m.name), []byte(j.words(m)), 0o600)
-		}
-	}
 	words := ""
 	for _, m := range j.members() {
 		words += fmt.Sprintf("%.3000s\n", j.words(m))

@@ -49,6 +49,8 @@ type bus struct {
 	nc *nats.Conn
 	js jetstream.JetStream
 
+	takers sync.Map // consumers of batches, by pool
+
 	mu    sync.Mutex
 	epoch chan struct{}                        // closed by the next connection
 	tries map[*attempt]context.CancelCauseFunc // requests that wait for an answer
@@ -217,10 +219,14 @@ func (b *bus) Append(ctx context.Context, e job.Entry, after uint64, id string) 
 	if !errors.Is(err, job.ErrConflict) {
 		return seq, err
 	}
-	// The hub may have kept it long ago, and its answer was lost.
-	last, lastErr := b.Last(ctx, e.Subject)
-	if lastErr == nil && last.Header[jetstream.MsgIDHeader] == id {
-		return last.Seq, nil
+	// The hub may have kept it long ago, its answer was lost, and others have written since.
+	for kept, followErr := range b.Follow(ctx, e.Subject, job.FollowOptions{From: after + 1, Until: true, Headers: true}) {
+		if followErr != nil {
+			return 0, followErr
+		}
+		if kept.Header[jetstream.MsgIDHeader] == id {
+			return kept.Seq, nil
+		}
 	}
 	return 0, err
 }

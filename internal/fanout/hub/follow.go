@@ -120,18 +120,10 @@ func (f *follower) consumer(ctx context.Context) (consumer jetstream.Consumer, e
 
 // Take waits for a batch of a pool.
 func (b *bus) Take(ctx context.Context, pool string, lease time.Duration) (job.Work, error) {
-	var consumer jetstream.Consumer
 	for {
-		if consumer == nil {
-			if err := b.do(ctx, "CONSUMER.CREATE."+batches, func(ctx context.Context) (err error) {
-				consumer, err = b.js.CreateOrUpdateConsumer(ctx, batches, jetstream.ConsumerConfig{
-					Durable: pool, FilterSubject: "batch." + pool + ".>", AckPolicy: jetstream.AckExplicitPolicy,
-					AckWait: lease, MaxDeliver: -1, MaxAckPending: -1,
-				})
-				return err
-			}); err != nil {
-				return nil, err
-			}
+		consumer, err := b.taker(ctx, pool, lease)
+		if err != nil {
+			return nil, err
 		}
 		w, err := b.take(ctx, consumer)
 		switch {
@@ -142,10 +134,29 @@ func (b *bus) Take(ctx context.Context, pool string, lease time.Duration) (job.W
 		case !away(err):
 			return nil, answer(err)
 		case !errors.Is(err, context.DeadlineExceeded): // not merely nothing to do
-			consumer = nil
+			b.takers.Delete(pool)
 			sched.For(ctx, firstPause)
 		}
 	}
+}
+
+// taker returns the consumer of a pool. The hub writes it to its disk when it is asked for it, so it
+// is asked once, as long as all goes well.
+func (b *bus) taker(ctx context.Context, pool string, lease time.Duration) (consumer jetstream.Consumer, err error) {
+	if known, is := b.takers.Load(pool); is {
+		return known.(jetstream.Consumer), nil
+	}
+	err = b.do(ctx, "CONSUMER.CREATE."+batches, func(ctx context.Context) (err error) {
+		consumer, err = b.js.CreateOrUpdateConsumer(ctx, batches, jetstream.ConsumerConfig{
+			Durable: pool, FilterSubject: "batch." + pool + ".>", AckPolicy: jetstream.AckExplicitPolicy,
+			AckWait: lease, MaxDeliver: -1, MaxAckPending: -1,
+		})
+		return err
+	})
+	if err == nil {
+		b.takers.Store(pool, consumer)
+	}
+	return consumer, err
 }
 
 // pull is how long the hub holds one request for a batch.

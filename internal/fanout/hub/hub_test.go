@@ -145,8 +145,17 @@ func TestAppendAgainLater(t *testing.T) {
 	entry := job.Entry{Subject: event, Data: []byte("one\n")}
 	first, err := b.Append(ctx, entry, 0, "x")
 	time.Sleep(500 * time.Millisecond)
-	if again, err2 := b.Append(ctx, entry, 0, "x"); err != nil || err2 != nil || again != first {
-		t.Errorf("%d %v, again %d %v", first, err, again, err2)
+	for _, other := range []string{"", "y", "z"} { // entries that others append meanwhile
+		if again, err2 := b.Append(ctx, entry, 0, "x"); err != nil || err2 != nil || again != first {
+			t.Errorf("%d %v, again before %q %d %v", first, err, other, again, err2)
+		}
+		last, err := b.Last(ctx, event)
+		if err == nil {
+			_, err = b.Append(ctx, job.Entry{Subject: event}, last.Seq, other)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
