@@ -81,7 +81,7 @@ type bench struct {
 	json         bool
 }
 
-// cost is that of one job. CPU is in ms a host.
+// cost has the figures of one job. CPU is in ms a host.
 type cost struct {
 	Launchers int       `json:"launchers"` // 0: `run` alone
 	Hosts     int       `json:"hosts"`
@@ -122,7 +122,7 @@ func (b *bench) run() (err error) {
 		}
 		all = append(all, c)
 	}
-	// Hosts that answer at moments of their own, and leave the machine time: how long an event takes.
+	// Hosts that answer at moments of their own leave the machine time: how long an event takes.
 	for _, launchers := range []int{0, 2} {
 		c, err := b.measure(min(b.n, 2000), launchers, func(rng *rand.Rand) answer {
 			return answer{after: time.Duration(rng.Int64N(int64(15 * time.Second)))}

@@ -32,7 +32,7 @@ type fleet struct {
 	hosts map[string]*host // that something was run on, by address
 }
 
-// answer is that of a host to its command.
+// answer is how a host answers its command.
 type answer struct {
 	after  time.Duration
 	output string

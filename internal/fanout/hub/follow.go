@@ -140,8 +140,8 @@ func (b *bus) Take(ctx context.Context, pool string, lease time.Duration) (job.W
 	}
 }
 
-// taker returns the consumer of a pool. The hub writes it to its disk when it is asked for it, so it
-// is asked once, as long as all goes well.
+// taker returns the consumer of a pool. The hub writes it to its disk when it is asked for it, so
+// it is asked once, as long as all goes well.
 func (b *bus) taker(ctx context.Context, pool string, lease time.Duration) (consumer jetstream.Consumer, err error) {
 	if known, is := b.takers.Load(pool); is {
 		return known.(jetstream.Consumer), nil
