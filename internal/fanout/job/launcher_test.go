@@ -445,8 +445,8 @@ func TestStopped(t *testing.T) {
 // No host starts after the job has expired.
 func TestExpires(t *testing.T) {
 	y := newYard(t)
-	y.expires, y.spec.Fanout = 2*time.Second, 1
-	y.publish(fanout.Pace{}, "sleep 1.5", names(5)...)
+	y.expires, y.spec.Fanout = 4*time.Second, 1
+	y.publish(fanout.Pace{}, "sleep 1.2", names(5)...)
 	y.here("east")
 	s, so := y.run(t.Context(), fanout.Pace{})
 	if so.OK == 0 || so.NotStarted == 0 || so.OK+so.NotStarted != 5 {
