@@ -87,8 +87,8 @@ fanout: base/fault base/host base/sched fleet ssh/admit sys/proc
 fanout/copy: base/fault base/host base/sched base/shell base/termsafe base/unit base/wildcard fanout/expand fleet fleet/output fleet/remotesh ssh/sftp sys/safedir
 fanout/expand: base/fault base/host base/shell base/wildcard fleet fleet/hostset fleet/output fleet/remotesh sys/file
 fanout/hostlist: base/fault base/host base/sched base/shell base/termsafe base/text base/wildcard fanout/expand fleet/history fleet/hostset ssh/conf ssh/knownhosts/index ssh/openssh ssh/route sys/file sys/proc sys/safedir
-fanout/hub: base/fault base/sched base/termsafe fanout/job ssh/mux sys/file sys/safedir sys/tcp
-fanout/job: base/fault base/host base/sched base/termsafe base/unit base/wildcard fanout fleet fleet/hostset fleet/output ssh/conf ssh/openssh sys/file sys/journal sys/safedir
+fanout/hub: base/fault base/host base/sched base/termsafe fanout/job ssh/mux sys/file sys/safedir sys/tcp
+fanout/job: base/fault base/host base/sched base/termsafe base/unit base/wildcard fanout fleet fleet/history fleet/hostset fleet/output ssh/conf ssh/openssh sys/file sys/journal sys/safedir
 fanout/keep: base/fault base/host base/termsafe base/text base/unit fanout fleet fleet/hostset fleet/output ssh/conf ssh/mux ssh/reach ssh/session sys/journal sys/tcp
 fanout/page: base/fault base/host base/sched base/termsafe base/unit fanout/job fleet fleet/history fleet/hostset fleet/output
 fanout/preview: base/host base/termsafe base/text base/unit fleet/hostset fleet/output ssh/reach

@@ -13,12 +13,7 @@ import (
 )
 
 func main() {
-	os.Exit(cli.Main(context.Background(), knowing(cli.System{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv, Signals: proc.CatchSignals}), os.Args))
-}
-
-// knowing adds what only this program knows.
-func knowing(sys cli.System) cli.System {
-	sys.Hub = hub.NATS{}
-	sys.Page = func(ctx context.Context, p cli.Page) error { return page.Serve(ctx, page.Params(p)) }
-	return sys
+	os.Exit(cli.Main(context.Background(), cli.System{
+		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv, Signals: proc.CatchSignals, Hub: hub.NATS{}, Page: page.Serve,
+	}, os.Args))
 }

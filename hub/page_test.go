@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"sshpace/internal/cli"
+	"sshpace/internal/fanout/hub"
+	"sshpace/internal/fanout/page"
 )
 
 // session runs a command line until the test ends, and returns the lines that it writes.
@@ -19,7 +21,7 @@ func session(t *testing.T, home string, args ...string) *bufio.Scanner {
 	ctx, cancel := context.WithCancel(t.Context())
 	read, write := io.Pipe()
 	env := map[string]string{"HOME": home}
-	sys := knowing(cli.System{Stdin: strings.NewReader(""), Stdout: write, Stderr: write, Getenv: func(name string) string { return env[name] }})
+	sys := cli.System{Stdin: strings.NewReader(""), Stdout: write, Stderr: write, Getenv: func(name string) string { return env[name] }, Hub: hub.NATS{}, Page: page.Serve}
 	ended := make(chan int)
 	go func() {
 		ended <- cli.Main(ctx, sys, append([]string{"sshpace"}, args...))

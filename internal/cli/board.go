@@ -12,17 +12,6 @@ import (
 	"sshpace/internal/sys/terminal"
 )
 
-// Page says what a page for browsers shows, and where. Its package is in the program that knows
-// hubs: a server of HTTP costs the start of others as much as a hub.
-type Page struct {
-	Bus       job.Bus        // of a hub; nil: the detached runs of Runs
-	Runs      *history.Store // of this machine
-	Address   string         // to listen on
-	Cert, Key string         // files
-	TokenFile string         // "" = a new token
-	Ready     func(address string)
-}
-
 // Addresses of pages: that of a hub stays, for bookmarks and for Prometheus.
 const (
 	hubPage  = "127.0.0.1:7722"
@@ -36,7 +25,7 @@ func (sys System) showRuns(ctx context.Context, store *history.Store, address st
 	}
 	drain, _, stop := interruptsSaying(ctx, sys, "the page ends, and jobs go on")
 	defer stop()
-	p := Page{Runs: store, Address: address, Ready: func(address string) { fmt.Fprintln(sys.Stdout, address) }}
+	p := job.Page{Runs: store, Address: address, Ready: func(address string) { fmt.Fprintln(sys.Stdout, address) }}
 	return interrupted(drain, ignoreCancel(sys.Page(drain, p)))
 }
 
@@ -52,7 +41,7 @@ func (f *hubCommand) showHub(ctx context.Context, sys System, server job.Server)
 		return err
 	}
 	defer bus.Close()
-	p := Page{Bus: bus, Address: f.page, Cert: f.serving.Certificate, Key: f.serving.Key, TokenFile: filepath.Join(dir.Path(), "page-token")}
+	p := job.Page{Bus: bus, Address: f.page, Cert: f.serving.Certificate, Key: f.serving.Key, TokenFile: filepath.Join(dir.Path(), "page-token")}
 	p.Ready = func(address string) {
 		if terminal.Width(sys.Stderr, sys.Getenv) == 0 {
 			address, _, _ = strings.Cut(address, "=")

@@ -50,7 +50,7 @@ type System struct {
 	Signals proc.Signals
 	// Hub and Page are set in the program that knows hubs. Page shows jobs until ctx ends.
 	Hub  job.Hub
-	Page func(context.Context, Page) error
+	Page func(context.Context, job.Page) error
 }
 
 // screen returns standard error, for drawing.

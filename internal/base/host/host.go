@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"net/netip"
 	"net/url"
 	"strconv"
 	"strings"
@@ -114,6 +115,12 @@ func Exacts(hosts []Host) []string {
 		names[i] = h.Exact()
 	}
 	return names
+}
+
+// Loopback reports whether a name or an address is that of this machine for itself.
+func Loopback(name string) bool {
+	ip, _ := netip.ParseAddr(name)
+	return name == "localhost" || ip.IsLoopback()
 }
 
 // ParseError reports which text is not a host, and why.

@@ -22,6 +22,7 @@ import (
 	"github.com/nats-io/nkeys"
 
 	"sshpace/internal/base/fault"
+	"sshpace/internal/base/host"
 	"sshpace/internal/fanout/job"
 	"sshpace/internal/ssh/mux"
 	"sshpace/internal/sys/file"
@@ -189,8 +190,7 @@ func remote(ctx context.Context, a job.Address) (conn net.Conn, c credential, er
 // loopback reports whether HOST:PORT is on this machine.
 func loopback(at string) bool {
 	name, _, err := net.SplitHostPort(at)
-	ip := net.ParseIP(name)
-	return err == nil && (name == "localhost" || ip != nil && ip.IsLoopback())
+	return err == nil && host.Loopback(name)
 }
 
 // readCredential reads a .creds file of a role.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"sshpace/internal/base/fault"
+	"sshpace/internal/fleet/history"
 )
 
 // Hub is the half of the program that knows the messages of a hub.
@@ -89,4 +90,15 @@ type Serving struct {
 	Cluster          *Address // the hub is there already
 	// Log gets lines about trouble.
 	Log func(text string)
+}
+
+// Page says what a page for browsers shows, where, and to whom. Package page makes it, which is in
+// the program that knows hubs: a server of HTTP costs the start of others as much as a hub.
+type Page struct {
+	Bus       Bus            // the hub; nil: the detached runs of Runs
+	Runs      *history.Store // of this machine
+	Address   string         // to listen on
+	Cert, Key string         // files; another address than loopback needs them
+	TokenFile string         // keeps the token, for bookmarks and for Prometheus; "" = a new one each time
+	Ready     func(address string)
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"sshpace/internal/base/sched"
 	"sshpace/internal/base/unit"
 	"sshpace/internal/fleet"
 	"sshpace/internal/fleet/output"
@@ -38,14 +39,8 @@ func (c *Client) start() {
 	c.reading.Go(c.listen)
 	c.reading.Go(c.stopped)
 	c.reading.Go(func() {
-		tick := time.NewTicker(time.Second)
-		defer tick.Stop()
-		for c.life.Err() == nil {
-			select {
-			case <-tick.C:
-				c.look()
-			case <-c.life.Done():
-			}
+		for sched.For(c.life, time.Second) {
+			c.look()
 		}
 	})
 }

@@ -18,6 +18,7 @@ import (
 
 	"sshpace/internal/base/host"
 	"sshpace/internal/base/waittest"
+	"sshpace/internal/fanout/job"
 )
 
 var screenshots = flag.String("screenshots", "", "directory to write screenshots to, to look at them")
@@ -171,7 +172,7 @@ func (b *tab) looks(name string) {
 const outside = `[...document.querySelectorAll('main *, header *')].filter(e => { const r = e.getBoundingClientRect(); return r.width > 0 && (r.right > innerWidth + 1 || r.left < 0) }).map(e => e.tagName + ' ' + e.textContent.slice(0, 40)).slice(0, 5)`
 
 func empty(t *testing.T, browser context.Context) {
-	b := open(t, browser, newWorld(t).serve(Params{}))
+	b := open(t, browser, newWorld(t).serve(job.Page{}))
 	b.says("#jobs", "There are no jobs")
 	b.says("#launchers", "No launcher is alive")
 	b.looks("empty")
@@ -181,7 +182,7 @@ func empty(t *testing.T, browser context.Context) {
 // What happens on hosts comes without a reload, and what is open, in use or selected stays so.
 func live(t *testing.T, browser context.Context) {
 	w := newWorld(t)
-	b := open(t, browser, w.serve(Params{}))
+	b := open(t, browser, w.serve(job.Page{}))
 	evaluate[int](b, `window.before = 7`)
 	const id = "20261127T100000.25Z-abc234"
 	w.job(id, "apt-get -y upgrade", map[string][]string{"web": {"web[1-5]", "web[6-8]"}, "db": {"db1"}})
@@ -230,7 +231,7 @@ func many(t *testing.T, browser context.Context) {
 	if err := w.client.Offer(t.Context(), "dmz", "20261127T100000Z-abc234", 0); err != nil {
 		t.Fatal(err)
 	}
-	b := open(t, browser, w.serve(Params{}))
+	b := open(t, browser, w.serve(job.Page{}))
 	b.until("all jobs are there", `document.querySelectorAll('#jobs .row').length === 60`)
 	b.says("#launchers", "Pool dmz: 1 batch waiting, and no launcher")
 	b.looks("many jobs")
@@ -264,7 +265,7 @@ func large(t *testing.T, browser context.Context) {
 			})
 		}
 	}
-	u := w.serve(Params{})
+	u := w.serve(job.Page{})
 	b := open(t, browser, u)
 	b.visit(b.at.Scheme + "://" + b.at.Host + b.at.Path + "job/" + id)
 	b.says("#progress", "/1400, 60 failed")
@@ -291,7 +292,7 @@ func hostile(t *testing.T, browser context.Context) {
 		}[i], i % 2}
 	})
 	w.alive("web", "x", 1)
-	b := open(t, browser, w.serve(Params{}))
+	b := open(t, browser, w.serve(job.Page{}))
 	b.says("#jobs", script)
 	b.visit(b.at.Scheme + "://" + b.at.Host + b.at.Path + "job/" + id)
 	b.says("#output", script)
@@ -322,7 +323,7 @@ func stops(t *testing.T, browser context.Context) {
 	const id = "20261127T100000Z-abc234"
 	w.job(id, "sleep 1000", map[string][]string{"web": {"web[1-6]"}})
 	w.batch("web", id, 0, "web[1-6]", func(int, host.Host) said { return said{"", -1} })
-	b := open(t, browser, w.serve(Params{}))
+	b := open(t, browser, w.serve(job.Page{}))
 	b.says("#jobs", "6 running")
 	b.visit(b.at.Scheme + "://" + b.at.Host + b.at.Path + "job/" + id)
 	b.do(chromedp.Click("#stop summary"), chromedp.Click("#stop button"))

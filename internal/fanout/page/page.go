@@ -31,9 +31,9 @@ import (
 	"time"
 
 	"sshpace/internal/base/fault"
+	"sshpace/internal/base/host"
 	"sshpace/internal/base/unit"
 	"sshpace/internal/fanout/job"
-	"sshpace/internal/fleet/history"
 )
 
 //go:embed page.html
@@ -45,18 +45,8 @@ var styleCSS string
 //go:embed live.js
 var liveJS string
 
-// Params say what is shown, where, and to whom.
-type Params struct {
-	Bus       job.Bus        // the hub; nil: the detached runs of Runs
-	Runs      *history.Store // of this machine
-	Address   string         // to listen on
-	Cert, Key string         // files; another address than loopback needs them
-	TokenFile string         // keeps the token, for bookmarks and for Prometheus; "" = a new one each time
-	Ready     func(address string)
-}
-
 // Serve shows the page until ctx ends.
-func Serve(ctx context.Context, p Params) error {
+func Serve(ctx context.Context, p job.Page) error {
 	token, err := tokenOf(p.TokenFile)
 	if err != nil {
 		return err
@@ -101,19 +91,13 @@ func (s *server) connections(c net.Conn, state http.ConnState) {
 }
 
 func newServer(from source, token string) *server {
-	s := &server{source: from, secret: []byte(token), named: loopback, folds: map[string]*folding{}}
+	s := &server{source: from, secret: []byte(token), named: host.Loopback, folds: map[string]*folding{}}
 	s.path = "/" + s.sign("path", "")[:16] + "/"
 	return s
 }
 
-// loopback reports whether a name is one of this machine, for itself.
-func loopback(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
-}
-
 // listen opens the port, and learns under which names the page is reached.
-func (s *server) listen(ctx context.Context, p *Params) (listener net.Listener, scheme string, err error) {
+func (s *server) listen(ctx context.Context, p *job.Page) (listener net.Listener, scheme string, err error) {
 	address, err := net.ResolveTCPAddr("tcp", p.Address)
 	switch {
 	case err != nil:
@@ -125,10 +109,6 @@ func (s *server) listen(ctx context.Context, p *Params) (listener net.Listener, 
 	if listener, err = config.Listen(ctx, "tcp", address.String()); err != nil {
 		return nil, "", fault.WithHint(err, "name another address, such as --page=127.0.0.1:0 for any free port")
 	}
-	s.named = func(host string) bool {
-		ip := net.ParseIP(host)
-		return host == "localhost" || ip != nil && ip.IsLoopback()
-	}
 	if p.Cert == "" {
 		return listener, "http", nil
 	}
@@ -136,7 +116,7 @@ func (s *server) listen(ctx context.Context, p *Params) (listener net.Listener, 
 	if err != nil {
 		return nil, "", errors.Join(fault.WithHint(err, "see --tls-cert and --tls-key"), listener.Close())
 	}
-	s.secure, s.named = true, func(host string) bool { return pair.Leaf.VerifyHostname(host) == nil }
+	s.secure, s.named = true, func(name string) bool { return pair.Leaf.VerifyHostname(name) == nil }
 	return tls.NewListener(listener, &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}), "https", nil
 }
 
@@ -189,10 +169,10 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header.Set("Referrer-Policy", "no-referrer")
 	header.Set("Cross-Origin-Resource-Policy", "same-origin")
 	header.Set("Cache-Control", "no-store")
-	host := (&url.URL{Host: r.Host}).Hostname()
+	name := (&url.URL{Host: r.Host}).Hostname()
 	what, under := strings.CutPrefix(r.URL.Path, s.path)
 	switch {
-	case !s.named(host):
+	case !s.named(name):
 		http.Error(w, "This is not the address of the page: open the one that sshpace has printed.", http.StatusMisdirectedRequest)
 	case r.URL.Path == "/metrics" && same(r.Header.Get("Authorization"), "Bearer "+string(s.secret)):
 		s.metrics(w, r)

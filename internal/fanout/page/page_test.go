@@ -131,13 +131,13 @@ func (w *world) alive(pool, name string, running int) {
 }
 
 // serve shows the hub, and returns the whole address.
-func (w *world) serve(p Params) *url.URL {
+func (w *world) serve(p job.Page) *url.URL {
 	w.t.Helper()
 	p.Bus = w.client
 	return serve(w.t, p)
 }
 
-func serve(t *testing.T, p Params) *url.URL {
+func serve(t *testing.T, p job.Page) *url.URL {
 	t.Helper()
 	if p.Address == "" {
 		p.Address = "127.0.0.1:0"
@@ -196,7 +196,7 @@ func get(t *testing.T, c *http.Client, address string, header ...string) (int, s
 // Nobody sees the page without the token, or under a name that is not its own.
 func TestAccess(t *testing.T) {
 	w := newWorld(t)
-	u := w.serve(Params{})
+	u := w.serve(job.Page{})
 	page := *u
 	page.RawQuery = ""
 	at := func(path string) string { return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: path}).String() }
@@ -251,7 +251,7 @@ func TestStopNeedsItsForm(t *testing.T) {
 	w := newWorld(t)
 	const id = "20261127T100000Z-abc234"
 	w.job(id, "uptime", map[string][]string{"web": {"web[1-5]"}})
-	u := w.serve(Params{})
+	u := w.serve(job.Page{})
 	page := (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
 	one, two := browser(t, u), browser(t, u)
 	var text string

@@ -54,11 +54,11 @@ func certificate(t *testing.T, name string) (cert, key string) {
 // Another address than loopback needs TLS; then the name of the host is that of the certificate,
 // and the cookie goes over TLS only.
 func TestPageOverTLS(t *testing.T) {
-	if err := Serve(t.Context(), Params{Address: "0.0.0.0:0"}); err == nil || !strings.Contains(err.Error(), "readable on the network") {
+	if err := Serve(t.Context(), job.Page{Address: "0.0.0.0:0"}); err == nil || !strings.Contains(err.Error(), "readable on the network") {
 		t.Errorf("without TLS: %v", err)
 	}
 	cert, key := certificate(t, "hub.example.com")
-	u := serve(t, Params{Runs: history.New(t.TempDir()), Address: "0.0.0.0:0", Cert: cert, Key: key})
+	u := serve(t, job.Page{Runs: history.New(t.TempDir()), Address: "0.0.0.0:0", Cert: cert, Key: key})
 	if u.Scheme != "https" {
 		t.Errorf("%s", u)
 	}
@@ -79,14 +79,14 @@ func TestPageOverTLS(t *testing.T) {
 	if len(cookies) != 1 || !cookies[0].Secure || !cookies[0].HttpOnly || cookies[0].SameSite != http.SameSiteStrictMode || answer.StatusCode != http.StatusSeeOther {
 		t.Errorf("%d, cookies %v", answer.StatusCode, cookies)
 	}
-	if err := Serve(t.Context(), Params{Address: "127.0.0.1:0", Cert: key, Key: cert}); err == nil {
+	if err := Serve(t.Context(), job.Page{Address: "127.0.0.1:0", Cert: key, Key: cert}); err == nil {
 		t.Error("a certificate that is none is accepted")
 	}
 }
 
 // Whoever connects without end gets a bounded number of connections, and then others get one again.
 func TestManyConnections(t *testing.T) {
-	u := serve(t, Params{Runs: history.New(t.TempDir())})
+	u := serve(t, job.Page{Runs: history.New(t.TempDir())})
 	var all []net.Conn
 	for range mostConnections {
 		c, err := net.Dial("tcp", u.Host)
@@ -115,7 +115,7 @@ func TestManyConnections(t *testing.T) {
 // A token in a file stays the same, and nobody else can read it.
 func TestTokenFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "token")
-	p := Params{Runs: history.New(t.TempDir()), TokenFile: file}
+	p := job.Page{Runs: history.New(t.TempDir()), TokenFile: file}
 	first, second := serve(t, p), serve(t, p)
 	if first.RawQuery != second.RawQuery || first.Path != second.Path {
 		t.Errorf("%s, then %s", first, second)
@@ -126,7 +126,7 @@ func TestTokenFile(t *testing.T) {
 	if err := os.WriteFile(file, []byte("short\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := Serve(t.Context(), Params{Runs: p.Runs, TokenFile: file, Address: "127.0.0.1:0"}); err == nil {
+	if err := Serve(t.Context(), job.Page{Runs: p.Runs, TokenFile: file, Address: "127.0.0.1:0"}); err == nil {
 		t.Error("a token that can be guessed is accepted")
 	}
 }
@@ -134,7 +134,7 @@ func TestTokenFile(t *testing.T) {
 // Detached runs have the same page.
 func TestRuns(t *testing.T) {
 	store := history.New(t.TempDir())
-	u := serve(t, Params{Runs: store})
+	u := serve(t, job.Page{Runs: store})
 	page := (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
 	c := browser(t, u)
 	if _, text := get(t, c, page); !strings.Contains(text, "sshpace run --detach starts one") || strings.Contains(text, "Launchers") {
@@ -178,7 +178,7 @@ func TestMetrics(t *testing.T) {
 	if err := w.client.Offer(t.Context(), "db", id, 0); err != nil {
 		t.Fatal(err)
 	}
-	u := w.serve(Params{})
+	u := w.serve(job.Page{})
 	jar, _ := cookiejar.New(nil)
 	var text string
 	for _, want := range []string{
