@@ -25,25 +25,6 @@ type NATS struct{}
 
 var _ job.Hub = NATS{}
 
-// What tests of other packages name.
-type (
-	Params  = job.Serving
-	Address = job.Address
-	Role    = job.Role
-)
-
-// Client is the role of those who start jobs.
-const Client = job.RoleClient
-
-// Work returns the role of the launchers of a pool.
-func Work(pool string) job.Role { return job.LauncherRole(pool) }
-
-// Local returns the hub of this machine with a directory.
-func Local(dir string, r job.Role) Address { return Address{Role: r, Dir: dir} }
-
-// Dial is NATS.Dial.
-func Dial(ctx context.Context, a Address) (job.Bus, error) { return NATS{}.Dial(ctx, a) }
-
 // bus is a connection to a hub. It connects again without end.
 type bus struct {
 	nc *nats.Conn
@@ -236,10 +217,6 @@ func (b *bus) Put(ctx context.Context, e job.Entry) error {
 		return err
 	}
 	return nil
-}
-
-func (b *bus) Offer(ctx context.Context, pool, id string, batch int) error {
-	return b.Put(ctx, job.Entry{Subject: strings.Join([]string{"batch", pool, job.Token(id), strconv.Itoa(batch)}, ".")})
 }
 
 func (b *bus) Last(ctx context.Context, subject string) (e job.Entry, err error) {

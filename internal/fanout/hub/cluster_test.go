@@ -6,12 +6,9 @@ import (
 	"fmt"
 	"net"
 	"net/url"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
-	"github.com/nats-io/jwt/v2"
 	"github.com/nats-io/nats-server/v2/server"
 
 	"sshpace/internal/fanout/job"
@@ -68,21 +65,7 @@ func cluster(t *testing.T) (at string, servers []*server.Server, creds func(job.
 		}
 		at += s.ClientURL()
 	}
-	return at, servers, func(r job.Role) string {
-		c, err := k.credential(r, time.Hour)
-		if err != nil {
-			t.Fatal(err)
-		}
-		text, err := jwt.FormatUserConfig(c.Token, []byte(c.Seed))
-		if err != nil {
-			t.Fatal(err)
-		}
-		path := filepath.Join(t.TempDir(), "creds")
-		if err := os.WriteFile(path, text, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return path
-	}
+	return at, servers, func(r job.Role) string { return credentialFile(t, dir.Path(), r, time.Hour) }
 }
 
 // On a cluster that keeps each entry three times everything is as on a hub of ours, also while one
@@ -90,25 +73,27 @@ func cluster(t *testing.T) (at string, servers []*server.Server, creds func(job.
 func TestCluster(t *testing.T) {
 	t.Parallel()
 	at, servers, creds := cluster(t)
-	address := func(r job.Role) Address { return Address{Role: r, URL: at, Cluster: true, Credential: creds(r)} }
+	address := func(r job.Role) job.Address {
+		return job.Address{Role: r, URL: at, Cluster: true, Credential: creds(r)}
+	}
 	admin := address(itself)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	s, err := Serve(ctx, Params{Cluster: &admin, Limits: job.Limits{Bytes: 64 << 20, Replicas: 3}})
+	s, err := NATS{}.Serve(ctx, job.Serving{Cluster: &admin, Limits: job.Limits{Bytes: 64 << 20, Replicas: 3}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
 	open := func(r job.Role) job.Bus {
-		b, err := Dial(ctx, address(r))
+		b, err := NATS{}.Dial(ctx, address(r))
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(b.Close)
 		return b
 	}
-	client, a, b := open(Client), open(Work("web")), open(Work("web"))
-	if err := client.Offer(ctx, "web", "j-1", 0); err != nil {
+	client, a, b := open(job.RoleClient), open(job.LauncherRole("web")), open(job.LauncherRole("web"))
+	if err := client.Put(ctx, job.Entry{Subject: "batch.web.j-1.0"}); err != nil {
 		t.Fatal(err)
 	}
 	w, err := a.Take(ctx, "web", 10*time.Second)

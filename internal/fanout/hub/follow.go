@@ -5,8 +5,6 @@ import (
 	"errors"
 	"iter"
 	"math"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -187,23 +185,16 @@ func (b *bus) take(ctx context.Context, consumer jetstream.Consumer) (*work, err
 			return nil, errMissed
 		}
 	}
-	parts := strings.Split(m.Subject(), ".")
-	number, err := strconv.Atoi(parts[len(parts)-1])
-	if len(parts) != 4 || err != nil { // nothing of ours
-		return nil, errors.Join(errMissed, m.Term())
-	}
-	return &work{bus: b, message: m, job: job.ID(parts[2]), batch: number}, nil
+	return &work{bus: b, message: m}, nil
 }
 
 // work is a batch that was taken.
 type work struct {
 	bus     *bus
 	message jetstream.Msg
-	job     string
-	batch   int
 }
 
-func (w *work) Batch() (string, int) { return w.job, w.batch }
+func (w *work) Subject() string { return w.message.Subject() }
 
 func (w *work) Working(ctx context.Context) error {
 	return w.bus.do(ctx, "$JS.ACK", func(context.Context) error { return w.message.InProgress() })

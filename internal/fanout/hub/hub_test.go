@@ -23,7 +23,7 @@ const directoryOf = "SSHPACE_TEST_HUB"
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(directoryOf); dir != "" { // a hub of its own, which tests kill
 		signal.Notify(make(chan os.Signal, 1), syscall.SIGXFSZ)
-		s, err := Serve(context.Background(), Params{Dir: dir, Log: func(text string) { fmt.Fprintln(os.Stderr, text) }})
+		s, err := NATS{}.Serve(context.Background(), job.Serving{Dir: dir, Log: func(text string) { fmt.Fprintln(os.Stderr, text) }})
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
@@ -63,18 +63,18 @@ func process(t *testing.T, dir string, by ...string) *exec.Cmd {
 	return cmd
 }
 
-func serve(t *testing.T, p Params) *Server {
+func serve(t *testing.T, p job.Serving) *Server {
 	t.Helper()
 	if p.Dir == "" {
 		p.Dir = t.TempDir()
 	}
 	p.Log = func(text string) { t.Log("hub: " + text) }
-	s, err := Serve(t.Context(), p)
+	s, err := NATS{}.Serve(t.Context(), p)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.Close)
-	return s
+	return s.(*Server)
 }
 
 func busOf(t *testing.T, s *Server, r job.Role) job.Bus {
@@ -98,8 +98,8 @@ const event = "event.web.j-1.0"
 // An entry is appended behind the last one that its writer has seen, once.
 func TestAppend(t *testing.T) {
 	t.Parallel()
-	s := serve(t, Params{})
-	a, b := busOf(t, s, Work("web")), busOf(t, s, Work("web"))
+	s := serve(t, job.Serving{})
+	a, b := busOf(t, s, job.LauncherRole("web")), busOf(t, s, job.LauncherRole("web"))
 	ctx := soon(t)
 	if _, err := a.Last(ctx, event); !errors.Is(err, job.ErrNoEntry) {
 		t.Errorf("the last of none: %v", err)
@@ -130,8 +130,8 @@ func TestAppend(t *testing.T) {
 // The id of an entry is remembered by the journal itself when the hub has forgotten it.
 func TestAppendAgainLater(t *testing.T) {
 	t.Parallel()
-	s := serve(t, Params{})
-	b := busOf(t, s, Work("web")).(*bus)
+	s := serve(t, job.Serving{})
+	b := busOf(t, s, job.LauncherRole("web")).(*bus)
 	ctx := soon(t)
 	stream, err := s.bus.js.Stream(ctx, events)
 	if err != nil {
@@ -162,12 +162,12 @@ func TestAppendAgainLater(t *testing.T) {
 // Of two writers each entry comes once.
 func TestTwoWriters(t *testing.T) {
 	t.Parallel()
-	s := serve(t, Params{})
+	s := serve(t, job.Serving{})
 	ctx := soon(t)
 	const each = 40
 	done := make(chan error, 2)
 	for _, name := range []string{"a", "b"} {
-		b := busOf(t, s, Work("web"))
+		b := busOf(t, s, job.LauncherRole("web"))
 		go func() {
 			var after uint64
 			for i := 0; i < each; {
@@ -196,7 +196,7 @@ func TestTwoWriters(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	all := collect(t, busOf(t, s, Client), event, 0)
+	all := collect(t, busOf(t, s, job.RoleClient), event, 0)
 	seen := map[string]int{}
 	for _, e := range all {
 		seen[string(e.Data)]++
@@ -219,9 +219,9 @@ func collect(t *testing.T, b job.Bus, pattern string, from uint64) (all []job.En
 
 func TestFollow(t *testing.T) {
 	t.Parallel()
-	s := serve(t, Params{})
-	b := busOf(t, s, Client)
-	w := busOf(t, s, Work("web"))
+	s := serve(t, job.Serving{})
+	b := busOf(t, s, job.RoleClient)
+	w := busOf(t, s, job.LauncherRole("web"))
 	if all := collect(t, b, "event.*.j-1.*", 0); len(all) != 0 {
 		t.Errorf("of none: %v", all)
 	}
@@ -272,16 +272,16 @@ func TestHubIsKilled(t *testing.T) {
 	hub := process(t, dir)
 	said := make(chan error, 100)
 	open := func(r job.Role) job.Bus {
-		a := Local(dir, r)
+		a := job.Address{Role: r, Dir: dir}
 		a.Away = func(err error) { said <- err }
-		b, err := Dial(t.Context(), a)
+		b, err := NATS{}.Dial(t.Context(), a)
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(b.Close)
 		return b
 	}
-	writer, reader := open(Work("web")), open(Client)
+	writer, reader := open(job.LauncherRole("web")), open(job.RoleClient)
 	const n = 300
 	var writing sync.WaitGroup
 	defer writing.Wait()
@@ -330,7 +330,7 @@ func TestAway(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	hub := process(t, dir)
-	b, err := Dial(t.Context(), Local(dir, Work("web")))
+	b, err := NATS{}.Dial(t.Context(), job.Address{Role: job.LauncherRole("web"), Dir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -348,15 +348,15 @@ func TestAway(t *testing.T) {
 	if _, err := b.Take(ctx, "web", time.Second); !errors.Is(err, job.ErrAway) {
 		t.Errorf("Take: %v", err)
 	}
-	if _, err := Dial(t.Context(), Local(dir, Client)); err == nil || !strings.Contains(err.Error(), "no hub listens at") {
+	if _, err := (NATS{}).Dial(t.Context(), job.Address{Role: job.RoleClient, Dir: dir}); err == nil || !strings.Contains(err.Error(), "no hub listens at") {
 		t.Errorf("Dial: %v", err)
 	}
 }
 
 func TestFull(t *testing.T) {
 	t.Parallel()
-	s := serve(t, Params{Limits: job.Limits{Bytes: 300 << 10}})
-	b := busOf(t, s, Work("web"))
+	s := serve(t, job.Serving{Limits: job.Limits{Bytes: 300 << 10}})
+	b := busOf(t, s, job.LauncherRole("web"))
 	ctx := soon(t)
 	var after uint64
 	var err error
@@ -366,7 +366,7 @@ func TestFull(t *testing.T) {
 	if !errors.Is(err, job.ErrFull) {
 		t.Fatalf("it ends with %v", err)
 	}
-	if err := busOf(t, s, Client).Remove(ctx, "j-1"); err != nil {
+	if err := busOf(t, s, job.RoleClient).Remove(ctx, "j-1"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err = b.Append(ctx, job.Entry{Subject: event, Data: make([]byte, 100<<10)}, 0, "new"); err != nil {
@@ -381,11 +381,11 @@ func TestFull(t *testing.T) {
 // done.
 func TestTake(t *testing.T) {
 	t.Parallel()
-	s := serve(t, Params{})
-	client, a, b := busOf(t, s, Client), busOf(t, s, Work("web")), busOf(t, s, Work("web"))
+	s := serve(t, job.Serving{})
+	client, a, b := busOf(t, s, job.RoleClient), busOf(t, s, job.LauncherRole("web")), busOf(t, s, job.LauncherRole("web"))
 	ctx := soon(t)
 	for range 2 { // the second time it is known
-		if err := client.Offer(ctx, "web", "2026.j-1", 7); err != nil {
+		if err := client.Put(ctx, job.Entry{Subject: "batch.web.2026_j-1.7"}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -394,8 +394,8 @@ func TestTake(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if id, n := w.Batch(); id != "2026.j-1" || n != 7 {
-		t.Errorf("%s %d", id, n)
+	if w.Subject() != "batch.web.2026_j-1.7" {
+		t.Errorf("took %s", w.Subject())
 	}
 	if status, err := client.Status(ctx); err != nil || status.Taken["web"] != 1 || status.Waiting["web"] != 0 || len(status.Streams) != 4 {
 		t.Errorf("%+v, %v", status, err)

@@ -35,15 +35,15 @@ func user(t *testing.T, dir string, r job.Role) *nats.Conn {
 // A launcher of the pool web sees and changes nothing of the pool db, and nothing of the hub.
 func TestLauncherSeesItsPool(t *testing.T) {
 	t.Parallel()
-	s := serve(t, Params{})
+	s := serve(t, job.Serving{})
 	dir := s.params.Dir
-	client, db := busOf(t, s, Client), busOf(t, s, Work("db"))
+	client, db := busOf(t, s, job.RoleClient), busOf(t, s, job.LauncherRole("db"))
 	ctx := soon(t)
 	for _, pool := range []string{"web", "db"} {
 		if err := client.Put(ctx, job.Entry{Subject: "job." + pool + ".j-1.0", Data: []byte("secret of " + pool)}); err != nil {
 			t.Fatal(err)
 		}
-		if err := client.Offer(ctx, pool, "j-1", 0); err != nil {
+		if err := client.Put(ctx, job.Entry{Subject: "batch." + pool + ".j-1.0"}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -54,7 +54,7 @@ func TestLauncherSeesItsPool(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	evil := user(t, dir, Work("web"))
+	evil := user(t, dir, job.LauncherRole("web"))
 	// What is its own works.
 	for _, ask := range []string{"$JS.API.DIRECT.GET.JOBS.job.web.j-1.0", "$JS.API.CONSUMER.CREATE.BATCHES.web.batch.web.>"} {
 		data := []byte(`{"stream_name":"BATCHES","config":{"durable_name":"web","filter_subject":"batch.web.>","ack_policy":"explicit"}}`)
@@ -123,7 +123,7 @@ func TestLauncherSeesItsPool(t *testing.T) {
 			return err
 		},
 	} {
-		nc := user(t, dir, Work("web"))
+		nc := user(t, dir, job.LauncherRole("web"))
 		_ = send(nc)
 		if nc.FlushTimeout(5*time.Second) == nil {
 			t.Errorf("%s: the connection lives", name)
@@ -138,7 +138,7 @@ func TestLauncherSeesItsPool(t *testing.T) {
 	if got := collect(t, client, "event.db.*.*", 0); len(got) != 1 || string(got[0].Data) != "secret of db" {
 		t.Errorf("the journal of db: %+v", got)
 	}
-	web := busOf(t, s, Work("web"))
+	web := busOf(t, s, job.LauncherRole("web"))
 	if _, err := web.Append(ctx, job.Entry{Subject: "event.db.j-1.0"}, 1, "2"); !errors.Is(err, job.ErrRefused) {
 		t.Errorf("a journal of others: %v", err)
 	}
@@ -192,11 +192,11 @@ func credentialFile(t *testing.T, dir string, r job.Role, valid time.Duration) s
 // A credential that expires ends its connection; a new one in its file lets the user go on.
 func TestCredentialExpires(t *testing.T) {
 	t.Parallel()
-	s := serve(t, Params{Listen: "127.0.0.1:0"})
+	s := serve(t, job.Serving{Listen: "127.0.0.1:0"})
 	at := "nats://" + s.doors[1].Addr().String()
-	path := credentialFile(t, s.params.Dir, Work("web"), 3*time.Second)
+	path := credentialFile(t, s.params.Dir, job.LauncherRole("web"), 3*time.Second)
 	said := make(chan error, 100)
-	b, err := Dial(t.Context(), Address{Role: Work("web"), URL: at, Credential: path, Away: func(err error) { said <- err }})
+	b, err := NATS{}.Dial(t.Context(), job.Address{Role: job.LauncherRole("web"), URL: at, Credential: path, Away: func(err error) { said <- err }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,12 +212,12 @@ func TestCredentialExpires(t *testing.T) {
 	if _, err := b.Append(short, job.Entry{Subject: event}, 1, "2"); !errors.Is(err, job.ErrAway) {
 		t.Errorf("with an expired credential: %v", err)
 	}
-	for name, want := range map[string]string{path: "has expired on", credentialFile(t, s.params.Dir, Client, time.Hour): `is for the role "client", not "work:web"`} {
-		if _, err := Dial(t.Context(), Address{Role: Work("web"), URL: at, Credential: name}); err == nil || !strings.Contains(err.Error(), want) {
+	for name, want := range map[string]string{path: "has expired on", credentialFile(t, s.params.Dir, job.RoleClient, time.Hour): `is for the role "client", not "work:web"`} {
+		if _, err := (NATS{}).Dial(t.Context(), job.Address{Role: job.LauncherRole("web"), URL: at, Credential: name}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
-	fresh, err := os.ReadFile(credentialFile(t, s.params.Dir, Work("web"), time.Hour))
+	fresh, err := os.ReadFile(credentialFile(t, s.params.Dir, job.LauncherRole("web"), time.Hour))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -236,20 +236,20 @@ func TestCredentialExpires(t *testing.T) {
 func TestRevoked(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	serve(t, Params{Dir: dir}).Close()
-	old := credentialFile(t, dir, Client, time.Hour)
+	serve(t, job.Serving{Dir: dir}).Close()
+	old := credentialFile(t, dir, job.RoleClient, time.Hour)
 	// They have whole seconds, and the clock of files is some milliseconds behind.
 	time.Sleep(time.Until(time.Now().Truncate(time.Second).Add(time.Second + 50*time.Millisecond)))
 	if err := os.WriteFile(filepath.Join(dir, revokedFile), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s := serve(t, Params{Dir: dir, Listen: "127.0.0.1:0"})
-	a := Address{Role: Client, URL: "nats://" + s.doors[1].Addr().String(), Credential: old}
-	if _, err := Dial(t.Context(), a); !errors.Is(err, job.ErrRefused) {
+	s := serve(t, job.Serving{Dir: dir, Listen: "127.0.0.1:0"})
+	a := job.Address{Role: job.RoleClient, URL: "nats://" + s.doors[1].Addr().String(), Credential: old}
+	if _, err := (NATS{}).Dial(t.Context(), a); !errors.Is(err, job.ErrRefused) {
 		t.Errorf("an old one: %v", err)
 	}
-	a.Credential = credentialFile(t, dir, Client, time.Hour)
-	b, err := Dial(t.Context(), a)
+	a.Credential = credentialFile(t, dir, job.RoleClient, time.Hour)
+	b, err := NATS{}.Dial(t.Context(), a)
 	if err != nil {
 		t.Fatalf("a new one: %v", err)
 	}
@@ -259,9 +259,9 @@ func TestRevoked(t *testing.T) {
 // Credentials of another hub, others' files and what is not a credential are refused in words.
 func TestBadCredentials(t *testing.T) {
 	t.Parallel()
-	s, other := serve(t, Params{Listen: "127.0.0.1:0"}), serve(t, Params{})
-	foreign := credentialFile(t, other.params.Dir, Client, time.Hour)
-	open := credentialFile(t, s.params.Dir, Client, time.Hour)
+	s, other := serve(t, job.Serving{Listen: "127.0.0.1:0"}), serve(t, job.Serving{})
+	foreign := credentialFile(t, other.params.Dir, job.RoleClient, time.Hour)
+	open := credentialFile(t, s.params.Dir, job.RoleClient, time.Hour)
 	if err := os.Chmod(open, 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -270,12 +270,12 @@ func TestBadCredentials(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]string{foreign: "the hub does not permit it", open: "is open to others", nothing: "is not a credential", filepath.Join(t.TempDir(), "none"): "no such file"} {
-		_, err := Dial(t.Context(), Address{Role: Client, URL: "nats://" + s.doors[1].Addr().String(), Credential: path})
+		_, err := NATS{}.Dial(t.Context(), job.Address{Role: job.RoleClient, URL: "nats://" + s.doors[1].Addr().String(), Credential: path})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
-	if _, err := Dial(t.Context(), Address{Role: "work:a.b", Dir: s.params.Dir}); err == nil {
+	if _, err := (NATS{}).Dial(t.Context(), job.Address{Role: "work:a.b", Dir: s.params.Dir}); err == nil {
 		t.Error("a pool with a dot")
 	}
 }

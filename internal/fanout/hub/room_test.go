@@ -25,8 +25,8 @@ func TestDiskIsFull(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer syscall.Unmount(dir, syscall.MNT_DETACH)
-	s := serve(t, Params{Dir: filepath.Join(dir, "hub")})
-	b := busOf(t, s, Work("web"))
+	s := serve(t, job.Serving{Dir: filepath.Join(dir, "hub")})
+	b := busOf(t, s, job.LauncherRole("web"))
 	var after uint64
 	n := 0
 	add := func() error {
@@ -93,7 +93,7 @@ func TestFileMayNotGrow(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	process(t, dir, "prlimit", "--fsize=1500000")
-	b, err := Dial(t.Context(), Local(dir, Work("web")))
+	b, err := NATS{}.Dial(t.Context(), job.Address{Role: job.LauncherRole("web"), Dir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -51,10 +51,10 @@ func certificate(t *testing.T) (cert, key string) {
 func TestTLS(t *testing.T) {
 	t.Parallel()
 	cert, key := certificate(t)
-	s := serve(t, Params{Listen: "127.0.0.1:0", Certificate: cert, Key: key})
+	s := serve(t, job.Serving{Listen: "127.0.0.1:0", Certificate: cert, Key: key})
 	port := s.doors[1].Addr().String()
-	creds := credentialFile(t, s.params.Dir, Client, time.Hour)
-	b, err := Dial(t.Context(), Address{Role: Client, URL: "tls://" + port, Credential: creds, Roots: cert})
+	creds := credentialFile(t, s.params.Dir, job.RoleClient, time.Hour)
+	b, err := NATS{}.Dial(t.Context(), job.Address{Role: job.RoleClient, URL: "tls://" + port, Credential: creds, Roots: cert})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,16 +63,16 @@ func TestTLS(t *testing.T) {
 		t.Error(err)
 	}
 	for _, c := range []struct {
-		a    Address
+		a    job.Address
 		want string
 	}{
-		{Address{URL: "tls://" + port, Credential: creds}, "unknown authority"},
-		{Address{URL: "tls://" + port, Credential: creds, Roots: key}, "has no certificate"},
-		{Address{URL: "nats://192.0.2.1:4222", Credential: creds}, "on another machine"},
-		{Address{URL: "nats://" + port, Credential: creds}, "EOF"},
+		{job.Address{URL: "tls://" + port, Credential: creds}, "unknown authority"},
+		{job.Address{URL: "tls://" + port, Credential: creds, Roots: key}, "has no certificate"},
+		{job.Address{URL: "nats://192.0.2.1:4222", Credential: creds}, "on another machine"},
+		{job.Address{URL: "nats://" + port, Credential: creds}, "EOF"},
 	} {
-		c.a.Role = Client
-		if _, err := Dial(t.Context(), c.a); err == nil || !strings.Contains(err.Error(), c.want) {
+		c.a.Role = job.RoleClient
+		if _, err := (NATS{}).Dial(t.Context(), c.a); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v, want %s", c.a, err, c.want)
 		}
 	}
@@ -81,7 +81,7 @@ func TestTLS(t *testing.T) {
 // A hub that cannot start says why, and leaves nothing behind that keeps the next one away.
 func TestCannotStart(t *testing.T) {
 	t.Parallel()
-	s := serve(t, Params{Listen: "127.0.0.1:0"})
+	s := serve(t, job.Serving{Listen: "127.0.0.1:0"})
 	open := filepath.Join(t.TempDir(), "open")
 	if err := os.Mkdir(open, 0o700); err != nil {
 		t.Fatal(err)
@@ -94,19 +94,19 @@ func TestCannotStart(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
-		p    Params
+		p    job.Serving
 		want string
 	}{
-		{Params{Dir: s.params.Dir}, "a hub runs with this directory already"},
-		{Params{Dir: t.TempDir(), Listen: s.doors[1].Addr().String()}, "address already in use"},
-		{Params{Dir: t.TempDir(), Listen: ":4222"}, "is open to other machines"},
-		{Params{Dir: t.TempDir(), Listen: "127.0.0.1:0", Certificate: "/nonexistent/x"}, "no such file"},
-		{Params{Dir: filepath.Join(t.TempDir(), strings.Repeat("long", 40))}, "too long for a socket"},
-		{Params{Dir: open}, "can be"},
-		{Params{Dir: broken}, "line 1"},
+		{job.Serving{Dir: s.params.Dir}, "a hub runs with this directory already"},
+		{job.Serving{Dir: t.TempDir(), Listen: s.doors[1].Addr().String()}, "address already in use"},
+		{job.Serving{Dir: t.TempDir(), Listen: ":4222"}, "is open to other machines"},
+		{job.Serving{Dir: t.TempDir(), Listen: "127.0.0.1:0", Certificate: "/nonexistent/x"}, "no such file"},
+		{job.Serving{Dir: filepath.Join(t.TempDir(), strings.Repeat("long", 40))}, "too long for a socket"},
+		{job.Serving{Dir: open}, "can be"},
+		{job.Serving{Dir: broken}, "line 1"},
 	} {
 		for range 2 {
-			if _, err := Serve(t.Context(), c.p); err == nil || !strings.Contains(err.Error(), c.want) {
+			if _, err := (NATS{}).Serve(t.Context(), c.p); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%+v: %v, want %s", c.p, err, c.want)
 			}
 		}
@@ -118,8 +118,8 @@ func TestStartsAgain(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for i := range 3 {
-		s := serve(t, Params{Dir: dir, Limits: job.Limits{Bytes: int64(10+i) << 20}})
-		b := busOf(t, s, Work("web"))
+		s := serve(t, job.Serving{Dir: dir, Limits: job.Limits{Bytes: int64(10+i) << 20}})
+		b := busOf(t, s, job.LauncherRole("web"))
 		if _, err := b.Append(soon(t), job.Entry{Subject: event}, uint64(i), ""); err != nil {
 			t.Error(err)
 		}

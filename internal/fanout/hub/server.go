@@ -46,26 +46,16 @@ const socketName = "socket"
 
 // Serve starts a hub in this process, or makes the streams on a cluster.
 func (NATS) Serve(ctx context.Context, p job.Serving) (job.Server, error) {
-	s, err := Serve(ctx, p)
-	if err != nil {
-		return nil, err
-	}
-	return s, nil
-}
-
-// Serve is NATS.Serve.
-func Serve(ctx context.Context, p job.Serving) (s *Server, err error) {
 	p.Limits.Bytes = cmp.Or(p.Limits.Bytes, job.DefaultLimits.Bytes)
 	p.Limits.Age = cmp.Or(p.Limits.Age, job.DefaultLimits.Age)
 	p.Limits.Replicas = cmp.Or(p.Limits.Replicas, job.DefaultLimits.Replicas)
-	s = &Server{params: p}
+	s := &Server{params: p}
 	s.life, s.end = context.WithCancel(context.WithoutCancel(ctx))
+	begin := s.open
 	if p.Cluster != nil {
-		err = s.useCluster(ctx)
-	} else {
-		err = s.open(ctx)
+		begin = s.useCluster
 	}
-	if err != nil {
+	if err := begin(ctx); err != nil {
 		s.Close()
 		return nil, err
 	}

@@ -30,9 +30,6 @@ func stream(subject string) string {
 // window is how long a hub remembers the ids of entries.
 const window = 2 * time.Minute
 
-// aliveAge is how long the hub shows a launcher that says nothing.
-const aliveAge = 3 * time.Minute
-
 // configs returns the streams. What is full refuses new entries and never drops old ones. A job's
 // part, a stop and a batch are kept once.
 func configs(l job.Limits) []jetstream.StreamConfig {
@@ -47,7 +44,7 @@ func configs(l job.Limits) []jetstream.StreamConfig {
 		c.AllowDirect, c.Duplicates, c.Replicas, c.MaxAge = true, window, l.Replicas, l.Age
 		c.Discard = jetstream.DiscardNew
 		if c.Name == alive {
-			c.MaxAge, c.Discard = aliveAge, jetstream.DiscardOld
+			c.MaxAge, c.Discard = job.AliveAge, jetstream.DiscardOld
 		}
 	}
 	return all

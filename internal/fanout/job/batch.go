@@ -41,7 +41,11 @@ type batch struct {
 // carry carries out a batch. begun is called when its hosts are counted.
 func (l *launcher) carry(w Work, begun func()) {
 	defer begun()
-	id, number := w.Batch()
+	_, id, number, ours := parts(w.Subject())
+	if !ours {
+		_ = w.Done(l.hard)
+		return
+	}
 	b := &batch{launcher: l, number: number, work: w, done: make(chan struct{})}
 	subject := subject(eventKind, l.Pool, id, number)
 	if !l.enter(subject, b, begun) {

@@ -142,7 +142,7 @@ func (b *Board) apply(e Entry) {
 	switch kind, rest, _ := strings.Cut(e.Subject, "."); {
 	case kind == aliveKind:
 		l := Living{Seen: time.Now()}
-		if age := l.Seen.Sub(e.Time); age > 0 && age < aliveAge { // otherwise one of the clocks is wrong
+		if age := l.Seen.Sub(e.Time); age > 0 && age < AliveAge { // otherwise one of the clocks is wrong
 			l.Seen = e.Time
 		}
 		l.Pool, l.Name, _ = strings.Cut(rest, ".")
@@ -280,7 +280,7 @@ func (b *Board) Jobs() (list []Overview) {
 func (b *Board) Launchers() []Living {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	maps.DeleteFunc(b.alive, func(_ string, l Living) bool { return time.Since(l.Seen) > aliveAge })
+	maps.DeleteFunc(b.alive, func(_ string, l Living) bool { return time.Since(l.Seen) > AliveAge })
 	return slices.SortedFunc(maps.Values(b.alive), func(a, b Living) int {
 		return cmp.Or(strings.Compare(a.Pool, b.Pool), strings.Compare(a.Name, b.Name))
 	})

@@ -67,9 +67,7 @@ type Bus interface {
 	// last error. With until it ends before that: when everything that was kept at the call has
 	// come. headers leaves Data out.
 	Follow(ctx context.Context, pattern string, o FollowOptions) iter.Seq2[Entry, error]
-	// Offer adds a batch to the work of a pool.
-	Offer(ctx context.Context, pool, job string, batch int) error
-	// Take waits for a batch of a pool. The hub gives it to another launcher when it was neither
+	// Take waits for a batch of a pool, which somebody has put. The hub gives it to another launcher when it was neither
 	// done nor reported as working for a lease.
 	Take(ctx context.Context, pool string, lease time.Duration) (Work, error)
 	// Status describes the hub.
@@ -90,8 +88,8 @@ type FollowOptions struct {
 
 // Work is a batch that a launcher has taken.
 type Work interface {
-	// Batch returns the job and the number of the batch.
-	Batch() (job string, batch int)
+	// Subject returns that of its entry.
+	Subject() string
 	// Working asks for another lease.
 	Working(ctx context.Context) error
 	// Done ends it: no launcher gets it again.
@@ -138,8 +136,8 @@ const (
 	stopRunning         // and commands that run are ended
 )
 
-// aliveAge is how long an alive entry is kept.
-const aliveAge = 3 * time.Minute
+// AliveAge is how long an alive entry is kept.
+const AliveAge = 3 * time.Minute
 
 var name = wildcard.Regexp(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`)
 

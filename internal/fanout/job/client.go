@@ -144,7 +144,7 @@ func (c *Client) execute(s *slot, a fleet.Attempt) (offer bool) {
 // offer adds a batch to the work of its pool. A hub that refuses is asked again.
 func (c *Client) offer(ctx context.Context, b *clientBatch) {
 	for wait := false; ; wait = true {
-		err := c.bus.Offer(ctx, b.pool, c.ID, b.number)
+		err := c.bus.Put(ctx, Entry{Subject: subject(batchKind, b.pool, c.ID, b.number)})
 		if err == nil || ctx.Err() != nil {
 			return
 		}

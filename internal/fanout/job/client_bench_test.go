@@ -24,8 +24,7 @@ type told struct {
 	events []job.Entry
 }
 
-func (*told) Put(context.Context, job.Entry) error             { return nil }
-func (*told) Offer(context.Context, string, string, int) error { return nil }
+func (*told) Put(context.Context, job.Entry) error { return nil }
 func (b *told) Follow(ctx context.Context, pattern string, _ job.FollowOptions) iter.Seq2[job.Entry, error] {
 	return func(yield func(job.Entry, error) bool) {
 		for _, e := range b.events {

@@ -169,7 +169,7 @@ func (o *office) serve(pool string, do func(c *clerk)) {
 			if err != nil {
 				return
 			}
-			id, batch := w.Batch()
+			_, id, batch, _ := job.Parts(w.Subject())
 			specs, err := job.SpecsOf(o.t.Context(), o.bus(job.RoleClient), id)
 			if err != nil {
 				o.t.Error(err)

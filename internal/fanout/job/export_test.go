@@ -38,3 +38,6 @@ func (w Writer) End(host int) error { w.end(host, false); return w.flush() }
 
 // Now returns the state.
 func (w Writer) Now() (State, bool) { return w.now() }
+
+// Parts returns the parts of a subject.
+var Parts = parts

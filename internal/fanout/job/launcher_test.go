@@ -87,7 +87,7 @@ func newYard(t *testing.T) *yard {
 
 func (y *yard) open() {
 	var err error
-	if y.hub, err = hub.Serve(y.t.Context(), hub.Params{Dir: filepath.Join(y.dir, "hub"), Limits: y.limits}); err != nil {
+	if y.hub, err = (hub.NATS{}).Serve(y.t.Context(), job.Serving{Dir: filepath.Join(y.dir, "hub"), Limits: y.limits}); err != nil {
 		y.t.Fatal(err)
 	}
 	y.t.Cleanup(y.hub.Close)
@@ -111,7 +111,7 @@ func (y *yard) publish(p fanout.Pace, line string, names ...string) {
 		},
 	}
 	var err error
-	if y.client, err = job.Publish(y.t.Context(), y.bus(hub.Client), plan, y.people()); err != nil {
+	if y.client, err = job.Publish(y.t.Context(), y.bus(job.RoleClient), plan, y.people()); err != nil {
 		y.t.Fatal(err)
 	}
 	y.t.Cleanup(y.client.Close)
@@ -131,7 +131,7 @@ func (y *yard) here(name string) (stop func()) {
 	drain, cancel := context.WithCancel(y.t.Context())
 	ended := make(chan struct{})
 	say := y.people().Notice
-	bus := y.bus(hub.Work("a"))
+	bus := y.bus(job.LauncherRole("a"))
 	go func() {
 		defer close(ended)
 		y.check(y.launcher(bus, name, say).Run(drain, context.WithoutCancel(y.t.Context())))
@@ -155,7 +155,7 @@ func TestMain(m *testing.M) {
 	}
 	y := &yard{dir: dir}
 	y.lease, _ = time.ParseDuration(os.Getenv(leaseOf))
-	bus, err := hub.Dial(context.Background(), hub.Local(filepath.Join(dir, "hub"), hub.Work("a")))
+	bus, err := hub.NATS{}.Dial(context.Background(), job.Address{Role: job.LauncherRole("a"), Dir: filepath.Join(dir, "hub")})
 	if err == nil {
 		drain, _ := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 		fmt.Println("ready")
@@ -385,7 +385,7 @@ func TestReplayed(t *testing.T) {
 	if _, so := y.run(t.Context(), fanout.Pace{}); so.OK != 5 {
 		t.Fatalf("%+v: %s", so, y.notices())
 	}
-	bus := y.bus(hub.Client)
+	bus := y.bus(job.RoleClient)
 	var parts []job.Entry
 	for e, err := range bus.Follow(t.Context(), "job.*."+job.Token(jobID)+".*", job.FollowOptions{Until: true}) {
 		if err != nil {
@@ -429,7 +429,7 @@ func TestStopped(t *testing.T) {
 					return
 				}
 				data, _ := json.Marshal(job.Stop{By: "bob"})
-				y.check(y.bus(hub.Client).Put(t.Context(), job.Entry{Subject: job.Subject("stop", "a", jobID, 0), Data: data}))
+				y.check(y.bus(job.RoleClient).Put(t.Context(), job.Entry{Subject: job.Subject("stop", "a", jobID, 0), Data: data}))
 			}()
 			s, so := y.run(drain, fanout.Pace{})
 			if so.NotStarted < 30 || len(y.ran()) > 8 || end != (so.OK == 0) || end != (so.Failed > 0) {
@@ -462,7 +462,7 @@ func TestFullHub(t *testing.T) {
 	y := newYard(t)
 	y.limits = job.Limits{Bytes: 4 << 20}
 	y.publish(fanout.Pace{}, "echo out", names(5)...)
-	bus, seq := y.bus(hub.Work("a")), uint64(0)
+	bus, seq := y.bus(job.LauncherRole("a")), uint64(0)
 	var err error
 	for i := 0; err == nil; i++ {
 		seq, err = bus.Append(t.Context(), job.Entry{Subject: "event.a.junk.0", Data: make([]byte, 900<<10)}, seq, fmt.Sprint(i))
@@ -485,7 +485,7 @@ func TestFullHub(t *testing.T) {
 		if len(y.ran()) != 0 {
 			t.Errorf("ran %v", y.ran())
 		}
-		y.check(y.bus(hub.Client).Remove(t.Context(), "junk"))
+		y.check(y.bus(job.RoleClient).Remove(t.Context(), "junk"))
 	}()
 	s, so := y.run(t.Context(), fanout.Pace{})
 	if y.once(); so.OK != 5 || s.text["a5"] != "out\n" {
@@ -543,11 +543,11 @@ func TestHostileHosts(t *testing.T) {
 	signature, err := job.Sign(t.Context(), y.key, os.Getenv, manifest, io.Discard)
 	y.check(err)
 	text, _ := json.Marshal(job.Signed{Manifest: manifest, Signature: signature, Spec: data["a"]})
-	bus := y.bus(hub.Client)
+	bus := y.bus(job.RoleClient)
 	y.check(bus.Put(t.Context(), job.Entry{Subject: job.Subject("job", "a", jobID, 0), Header: map[string]string{"Parts": "1"}, Data: text}))
-	y.check(bus.Offer(t.Context(), "a", jobID, 0))
-	y.check(bus.Offer(t.Context(), "a", jobID, 7))
-	y.check(bus.Offer(t.Context(), "a", "unknown", 0))
+	y.check(bus.Put(t.Context(), job.Entry{Subject: job.Subject("batch", "a", jobID, 0)}))
+	y.check(bus.Put(t.Context(), job.Entry{Subject: job.Subject("batch", "a", jobID, 7)}))
+	y.check(bus.Put(t.Context(), job.Entry{Subject: job.Subject("batch", "a", "unknown", 0)}))
 	y.here("east")
 	y.until("it is said", func() bool { return strings.Count(y.notices(), "cannot be carried out") == 3 })
 }
@@ -557,12 +557,12 @@ func TestOneName(t *testing.T) {
 	y := newYard(t)
 	y.open()
 	y.here("east")
-	y.until("it lives", func() bool { _, err := y.bus(hub.Client).Last(t.Context(), "alive.a.east"); return err == nil })
-	err := y.launcher(y.bus(hub.Work("a")), "east", nil).Run(t.Context(), t.Context())
+	y.until("it lives", func() bool { _, err := y.bus(job.RoleClient).Last(t.Context(), "alive.a.east"); return err == nil })
+	err := y.launcher(y.bus(job.LauncherRole("a")), "east", nil).Run(t.Context(), t.Context())
 	if err == nil || !strings.Contains(err.Error(), "runs already") {
 		t.Error(err)
 	}
-	bus := y.bus(hub.Work("a"))
+	bus := y.bus(job.LauncherRole("a"))
 	data, _ := json.Marshal(job.Alive{Instance: "west/1", Host: "elsewhere"})
 	y.check(bus.Put(t.Context(), job.Entry{Subject: "alive.a.west", Data: data}))
 	err = y.launcher(bus, "west", nil).Run(t.Context(), t.Context())
@@ -588,7 +588,7 @@ func TestTwoWriters(t *testing.T) {
 	for _, idempotent := range []bool{false, true} {
 		subject := job.Subject("event", "a", fmt.Sprint("job", idempotent), 0)
 		begin := func(instance string) job.Writer {
-			w, err := job.NewWriter(t.Context(), y.bus(hub.Work("a")), subject, instance, idempotent)
+			w, err := job.NewWriter(t.Context(), y.bus(job.LauncherRole("a")), subject, instance, idempotent)
 			y.check(err)
 			return w
 		}

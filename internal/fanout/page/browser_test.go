@@ -228,7 +228,7 @@ func many(t *testing.T, browser context.Context) {
 	for i := range 5 {
 		w.alive([]string{"web", "db"}[i%2], fmt.Sprintf("bastion-%d", i), i)
 	}
-	if err := w.client.Offer(t.Context(), "dmz", "20261127T100000Z-abc234", 0); err != nil {
+	if err := w.client.Put(t.Context(), job.Entry{Subject: "batch.dmz.20261127T100000Z-abc234.0"}); err != nil {
 		t.Fatal(err)
 	}
 	b := open(t, browser, w.serve(job.Page{}))

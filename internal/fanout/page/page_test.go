@@ -27,23 +27,23 @@ type world struct {
 	t      *testing.T
 	client job.Bus
 	pools  map[string]job.Bus
-	server *hub.Server
+	server job.Server
 	seqs   map[string]uint64
 }
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	s, err := hub.Serve(t.Context(), hub.Params{Dir: t.TempDir(), Log: func(text string) { t.Log("hub: " + text) }})
+	s, err := hub.NATS{}.Serve(t.Context(), job.Serving{Dir: t.TempDir(), Log: func(text string) { t.Log("hub: " + text) }})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.Close)
 	w := &world{t: t, pools: map[string]job.Bus{}, server: s, seqs: map[string]uint64{}}
-	w.client = w.bus(hub.Client)
+	w.client = w.bus(job.RoleClient)
 	return w
 }
 
-func (w *world) bus(r hub.Role) job.Bus {
+func (w *world) bus(r job.Role) job.Bus {
 	w.t.Helper()
 	b, err := w.server.Bus(w.t.Context(), r)
 	if err != nil {
@@ -55,7 +55,7 @@ func (w *world) bus(r hub.Role) job.Bus {
 
 func (w *world) pool(name string) job.Bus {
 	if w.pools[name] == nil {
-		w.pools[name] = w.bus(hub.Work(name))
+		w.pools[name] = w.bus(job.LauncherRole(name))
 	}
 	return w.pools[name]
 }

@@ -21,6 +21,7 @@ import (
 
 	"sshpace/internal/base/host"
 	"sshpace/internal/base/waittest"
+	"sshpace/internal/fanout/job"
 	"sshpace/internal/fleet"
 	"sshpace/internal/fleet/history"
 	"sshpace/internal/fleet/output"
@@ -175,7 +176,7 @@ func TestMetrics(t *testing.T) {
 	w.job(id, "uptime", map[string][]string{"web": {"web[1-5]"}})
 	w.batch("web", id, 0, "web[1-5]", func(i int, _ host.Host) said { return said{"", []int{0, 0, 3, -2, -1}[i]} })
 	w.alive("web", "bastion", 1)
-	if err := w.client.Offer(t.Context(), "db", id, 0); err != nil {
+	if err := w.client.Put(t.Context(), job.Entry{Subject: "batch.db." + job.Token(id) + ".0"}); err != nil {
 		t.Fatal(err)
 	}
 	u := w.serve(job.Page{})

@@ -101,12 +101,12 @@ func (s *Store) Rewrite(rec *Record) (*Recorder, error) {
 	if err = cmp.Or(err, file.Truncate(int64(len(head)))); err != nil {
 		return nil, errors.Join(fmt.Errorf("history: %w", err), file.Close())
 	}
-	return newRecorder(file, io.Discard, rec.How), nil
+	return newRecorder(file, io.Discard, rec.How), nil // until Begin
 }
 
-// newRecorder records into a file; its beginning goes elsewhere where it is there already.
-func newRecorder(file *os.File, beginning io.Writer, how output.How) *Recorder {
-	r := &Recorder{ID: idOf(file.Name()), file: file, lines: patient{w: beginning}, room: how.Kept, largest: 4*how.Kept + 1<<20}
+// newRecorder records into a file by w.
+func newRecorder(file *os.File, w io.Writer, how output.How) *Recorder {
+	r := &Recorder{ID: idOf(file.Name()), file: file, lines: patient{w: w}, room: how.Kept, largest: 4*how.Kept + 1<<20}
 	r.sink = output.NewRecord(&r.lines, how)
 	return r
 }
@@ -127,7 +127,9 @@ func idOf(name string) string { return strings.TrimSuffix(filepath.Base(name), j
 // Begin records the plan of the run.
 func (r *Recorder) Begin(s fleet.Start) error {
 	r.sink.Begin(s)
-	r.lines.w = r.file
+	if r.lines.w == io.Discard {
+		r.lines.w = r.file
+	}
 	if r.begun = r.Err() == nil; !r.begun && r.detached {
 		return r.Err()
 	}
