@@ -505,11 +505,11 @@ type refusing struct {
 	once sync.Once
 }
 
-func (r *refusing) Offer(ctx context.Context, pool, id string, batch int) (err error) {
+func (r *refusing) Put(ctx context.Context, e job.Entry) (err error) {
 	if r.once.Do(func() { err = job.ErrFull }); err != nil {
 		return err
 	}
-	return r.Bus.Offer(ctx, pool, id, batch)
+	return r.Bus.Put(ctx, e)
 }
 
 // A hub that is full is asked again, and people know.
