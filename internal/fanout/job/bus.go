@@ -63,12 +63,10 @@ type Bus interface {
 	// Last returns the last entry of a subject, or ErrNoEntry.
 	Last(ctx context.Context, subject string) (Entry, error)
 	// Follow yields the entries whose subjects match a pattern of one kind, in order, each once,
-	// from the one with the sequence from on, and goes on until ctx ends, with its cause as the
-	// last error. With until it ends before that: when everything that was kept at the call has
-	// come. headers leaves Data out.
+	// and goes on until ctx ends, with its cause as the last error.
 	Follow(ctx context.Context, pattern string, o FollowOptions) iter.Seq2[Entry, error]
-	// Take waits for a batch of a pool, which somebody has put. The hub gives it to another launcher when it was neither
-	// done nor reported as working for a lease.
+	// Take waits for a batch of a pool that somebody has put. The hub gives it to another launcher
+	// when it was neither done nor reported as working for a lease.
 	Take(ctx context.Context, pool string, lease time.Duration) (Work, error)
 	// Status describes the hub.
 	Status(ctx context.Context) (Status, error)
@@ -80,15 +78,15 @@ type Bus interface {
 
 // FollowOptions are those of Bus.Follow.
 type FollowOptions struct {
-	From    uint64
-	Until   bool
-	Headers bool
-	Last    bool // of those that are kept, only the last one of each subject; From is 0 then
+	From    uint64 // sequence of the first one
+	Until   bool   // it ends when everything that was kept at the call has come
+	Headers bool   // Data is left out
+	Last    bool   // of those that are kept, only the last one of each subject; From is 0 then
 }
 
 // Work is a batch that a launcher has taken.
 type Work interface {
-	// Subject returns that of its entry.
+	// Subject names the batch.
 	Subject() string
 	// Working asks for another lease.
 	Working(ctx context.Context) error
