@@ -284,7 +284,7 @@ func (j *trial) filled(d time.Duration) error {
 	if err := unix.Statfs(j.path("hub"), &s); err != nil || s.Blocks*uint64(s.Bsize) > smallDisk {
 		return err
 	}
-	f, err := os.Create(j.path("hub", "ballast"))
+	f, err := os.CreateTemp(j.path("hub"), "ballast")
 	if err != nil {
 		return err
 	}
