@@ -309,6 +309,9 @@ func (j *trial) stop() error {
 	cmd := exec.Command(j.program, "jobs", "--stop", id)
 	cmd.Env = j.environment(j.client)
 	out, err := cmd.CombinedOutput()
+	if strings.Contains(string(out), " was killed") { // the client that it waited for
+		return nil
+	}
 	if err != nil {
 		err = fmt.Errorf("jobs --stop: %w: %s", err, out)
 	}

@@ -132,7 +132,7 @@ func (b *bench) run() (err error) {
 		}
 		all = append(all, c)
 	}
-	overhead, gain := all[1].cpu()-all[0].cpu(), all[1].Each[0]/slices.Max(all[2].Each)
+	overhead, gain := all[1].cpu()-all[0].cpu(), 2*all[1].work()/all[2].work()
 	if err := b.show(all, overhead, gain); err != nil {
 		return err
 	}

@@ -16,7 +16,9 @@ import (
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/base/text"
 	"sshpace/internal/base/unit"
+	"sshpace/internal/fanout"
 	"sshpace/internal/fanout/job"
+	"sshpace/internal/fleet"
 	"sshpace/internal/sys/terminal"
 )
 
@@ -108,6 +110,7 @@ func (f *hubCommand) serve(ctx context.Context, sys System) error {
 		}
 		p.Cluster, at = &a, f.nats
 	}
+	defer fanout.Tune(sys.Getenv, fleet.Command{})()
 	server, err := sys.Hub.Serve(drain, p)
 	if err != nil && p.Cluster != nil {
 		err = unreachable(err)
