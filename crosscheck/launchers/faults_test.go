@@ -306,16 +306,17 @@ func (j *trial) stop() error {
 	id := j.named()
 	j.say("the job is stopped")
 	j.stopped = true
-	cmd := exec.Command(j.program, "jobs", "--stop", id)
-	cmd.Env = j.environment(j.client)
-	out, err := cmd.CombinedOutput()
-	if strings.Contains(string(out), " was killed") { // the client that it waited for
-		return nil
+	for end := time.Now().Add(most); ; time.Sleep(lease / 10) {
+		cmd := exec.Command(j.program, "jobs", "--stop", id)
+		cmd.Env = j.environment(j.client)
+		out, err := cmd.CombinedOutput()
+		switch {
+		case err == nil, strings.Contains(string(out), " was killed"): // the client that it waited for
+			return nil
+		case time.Now().After(end): // a hub that was away, or full, is not any more
+			return fmt.Errorf("jobs --stop: %w: %s", err, out)
+		}
 	}
-	if err != nil {
-		err = fmt.Errorf("jobs --stop: %w: %s", err, out)
-	}
-	return err
 }
 
 // named waits until the job has a name, and returns it.
