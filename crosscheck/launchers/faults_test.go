@@ -121,7 +121,7 @@ func try(program, parent string, seed uint64, done *tally) (faults []string) {
 		}
 	}
 	j.listen, j.work, j.way = []string{"--listen", fmt.Sprintf("127.0.0.1:%d", freePort())}, []string{"--lease", lease.String()}, j.relayed
-	if err = j.start(2, "-f", fmt.Sprint(2+rng.IntN(16)), "--batch", []string{"100%", "20%", "5,50%"}[rng.IntN(3)]); err == nil {
+	if err = j.start(2, "-f", fmt.Sprint(4+rng.IntN(14)), "--batch", []string{"100%", "20%", "5,50%"}[rng.IntN(3)]); err == nil {
 		err = j.suffers(rng, done)
 	}
 	if err == nil {

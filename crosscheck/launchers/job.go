@@ -172,7 +172,7 @@ func (p *process) kill() {
 }
 
 // most is the time that a job may take, with all that is done to it.
-const most = 60 * time.Second
+const most = 2 * time.Minute
 
 // ends waits until the client has ended by itself.
 func (j *job) ends() error {

@@ -25,7 +25,6 @@ type batch struct {
 	job    *carried
 	number int
 	hosts  []host.Host
-	before string // instance of the launcher that had it before
 	writer *writer
 	lines  *output.JSON // into writer
 	enough context.Context
@@ -175,7 +174,7 @@ func (b *batch) begin(id, subject string, life context.Context, beside *sync.Wai
 			b.lost(why)
 		},
 	}
-	if b.before, err = b.writer.begin(b.drain); err != nil {
+	if err = b.writer.begin(b.drain); err != nil {
 		b.lost(nil)
 		return err
 	}
@@ -350,7 +349,7 @@ func (b *batch) end(r fleet.Result) error {
 
 // unknown ends hosts that a launcher has started which is gone.
 func (b *batch) unknown() {
-	who, _, _ := strings.Cut(b.before, "/")
+	who, _, _ := strings.Cut(b.writer.previous(), "/")
 	lost := fmt.Sprintf("launcher %s was lost while the command may have run", who)
 	if who == "" {
 		lost = fmt.Sprintf("the hub has lost the results of launcher %s; the command may have run", b.Name)
@@ -377,7 +376,8 @@ func answered(err error) bool { return err == nil || errors.Is(err, ErrNoEntry) 
 // await waits for the ends of hosts that another launcher has started. It returns true if that one
 // is gone: it has not said for a lease that it is alive, by our own clock, while the hub answered.
 func (b *batch) await() (gone bool) {
-	name, _, _ := strings.Cut(b.before, "/")
+	before := b.writer.previous()
+	name, _, _ := strings.Cut(before, "/")
 	if name == b.Name || CheckName("launcher", name) != nil {
 		return true // there is one of our name at a time
 	}
@@ -402,7 +402,7 @@ func (b *batch) await() (gone bool) {
 		if seq == 0 {
 			limit = max(limit, rebuilding)
 		}
-		if answered(refreshed) && answered(err) && (time.Since(heard) > limit || other.Instance != "" && other.Instance != b.before) {
+		if answered(refreshed) && answered(err) && (time.Since(heard) > limit || other.Instance != "" && other.Instance != before) {
 			return true
 		}
 	}

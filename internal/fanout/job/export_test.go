@@ -25,7 +25,7 @@ func NewWriter(life context.Context, bus Bus, subject, instance string, idempote
 		id:   func() string { entries++; return fmt.Sprint(instance, subject, entries) },
 		note: func(Bits) error { return nil }, trouble: func(error) {}, lost: func(error) {},
 	}
-	_, err := w.begin(life)
+	err := w.begin(life)
 	go w.keep()
 	return Writer{w}, err
 }
@@ -35,6 +35,9 @@ func (w Writer) Start(ctx context.Context, host int) error { return w.start(ctx,
 
 // End ends a host.
 func (w Writer) End(host int) error { w.end(host, false); return w.flush() }
+
+// Previous returns the instance that had the batch before.
+func (w Writer) Previous() string { return w.previous() }
 
 // Now returns the state.
 func (w Writer) Now() (State, bool) { return w.now() }

@@ -609,6 +609,9 @@ func TestTwoWriters(t *testing.T) {
 		start(east, 1, true)  // which was started there
 		y.check(east.End(1))
 		start(west, 4, true)
+		if before := west.Previous(); before != "east/1" { // which had written nothing when west began
+			t.Errorf("idempotent %v: west had it from %q", idempotent, before)
+		}
 		north := begin("north/1")
 		start(north, 2, idempotent)
 		start(north, 5, true)

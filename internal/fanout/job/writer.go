@@ -33,6 +33,7 @@ type writer struct {
 	changed sync.Cond // of what follows
 	seq     uint64    // of the last entry that is known
 	state   State     // as of that entry
+	before  string    // whose it was until it was ours
 	owner   bool      // it was ours once
 	taken   bool      // since then it is another's
 	want    Bits      // hosts that are to start
@@ -60,16 +61,23 @@ const (
 	apart     = 10 * time.Millisecond
 )
 
-// begin reads the state of the batch, and returns the instance of the launcher that had it before.
-func (w *writer) begin(ctx context.Context) (before string, err error) {
+// begin reads the state of the batch.
+func (w *writer) begin(ctx context.Context) error {
 	w.changed.L, w.wake, w.hurry = &w.mu, make(chan struct{}, 1), make(chan struct{}, 1)
 	last, err := w.bus.Last(ctx, w.subject)
 	if errors.Is(err, ErrNoEntry) {
-		return "", nil
+		return nil
 	}
 	w.learn(last)
 	w.poke(w.hurry)
-	return w.state.Owner, err
+	return err
+}
+
+// previous returns the instance of the launcher that had the batch before this one.
+func (w *writer) previous() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.before
 }
 
 func (w *writer) poke(c chan struct{}) {
@@ -288,6 +296,9 @@ func (w *writer) learn(last Entry) {
 	}
 	s, _ := stateOf(last.Header) // of a hub that lies there is nothing to learn
 	w.state.Owner = s.Owner
+	if !w.owner {
+		w.before = s.Owner
+	}
 	w.state.Started.Join(s.Started)
 	w.state.Ended.Join(s.Ended)
 	w.state.Failed.Join(s.Failed)
