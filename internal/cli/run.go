@@ -407,13 +407,12 @@ func (t *task) run(ctx context.Context, sys System, f *runFlags) error {
 
 	untune := fanout.Tune(sys.Getenv, t.command)
 	defer untune()
-	first := func() { sys.screen().Notice(stopping) }
-	confirmed := f.pace.limit(sys.Getenv)
-	if t.office != nil && t.office.client != nil {
-		confirmed = 0
-	}
+	first, confirmed := func() { sys.screen().Notice(stopping) }, f.pace.limit(sys.Getenv)
 	if t.office != nil {
 		first = func() {} // it says more
+		if t.office.client != nil {
+			confirmed = 0
+		}
 	}
 	drain, hard, stop := sys.Signals.Interrupts(ctx, first)
 	defer stop()
@@ -432,16 +431,7 @@ func (t *task) run(ctx context.Context, sys System, f *runFlags) error {
 	}
 	f.view.drain = drain
 	f.view.Confirm = f.pace.question(drain, sys.screen())
-	timeout := time.Duration(f.timeout)
-	if f.reboot {
-		timeout = cmp.Or(timeout, rebootTimeout)
-	}
-	params := fanout.Params{
-		Pace:   f.pace.Pace,
-		Fanout: f.fanout, CommandTimeout: timeout, Drain: drain, ReservedFDs: f.view.FDs(),
-		RetryFor: time.Duration(f.retryFor), RetryDown: f.retryFor > 0, MaxOutput: int64(f.maxOutput),
-	}
-	summary, err := t.repeat(hard, sys, f, params, executor)
+	summary, err := t.repeat(hard, sys, f, f.params(drain), executor)
 	t.failed = summary.Failed == len(t.hosts)
 	if err == nil && t.input != nil {
 		err = t.input.Err()
@@ -454,6 +444,19 @@ func (t *task) run(ctx context.Context, sys System, f *runFlags) error {
 		end.Run = t.resumed.ID
 	}
 	return end.Verdict()
+}
+
+// params returns how hosts are run.
+func (f *runFlags) params(drain context.Context) fanout.Params {
+	p := fanout.Params{
+		Pace:   f.pace.Pace,
+		Fanout: f.fanout, CommandTimeout: time.Duration(f.timeout), Drain: drain, ReservedFDs: f.view.FDs(),
+		RetryFor: time.Duration(f.retryFor), RetryDown: f.retryFor > 0, MaxOutput: int64(f.maxOutput),
+	}
+	if f.reboot {
+		p.CommandTimeout = cmp.Or(p.CommandTimeout, rebootTimeout)
+	}
+	return p
 }
 
 // connecting returns the Executor that logs in to the hosts.

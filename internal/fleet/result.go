@@ -8,6 +8,7 @@ package fleet
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"sshpace/internal/base/host"
@@ -196,6 +197,15 @@ func (r *Result) Status() Status {
 		return OK
 	}
 	return Failed
+}
+
+// Set names the set of a run that the host is in, such as not-started. One of which nobody knows
+// whether the command ran is in none of those that failed: a repetition may run it twice.
+func (r *Result) Set() string {
+	if r.Ran == RanUnknown {
+		return r.Ran.String()
+	}
+	return strings.ReplaceAll(r.Status().String(), "_", "-")
 }
 
 // Start is the data of a run at its beginning.

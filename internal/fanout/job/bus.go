@@ -166,12 +166,12 @@ func aliveSubject(pool, launcher string) string {
 	return strings.Join([]string{aliveKind, pool, launcher}, ".")
 }
 
-// parts returns the parts of a subject of a batch, or of a part of a job.
+// parts returns the parts of a subject of a batch, or of a part of a job, none of any other.
 func parts(subject string) (pool, job string, number int, ok bool) {
-	p := strings.Split(subject, ".")
-	if len(p) != 4 {
-		return "", "", 0, false
+	if p := strings.Split(subject, "."); len(p) == 4 {
+		if n, err := strconv.ParseUint(p[3], 10, 31); err == nil {
+			return p[1], ID(p[2]), int(n), true
+		}
 	}
-	number, err := strconv.Atoi(p[3])
-	return p[1], ID(p[2]), number, err == nil && number >= 0
+	return "", "", 0, false
 }

@@ -186,15 +186,15 @@ func (c *Client) follow() {
 func (c *Client) read(e Entry) {
 	pool, _, number, _ := parts(e.Subject)
 	state, err := stateOf(e.Header)
-	who, _, _ := strings.Cut(state.Owner, "/")
-	who = fmt.Sprintf("launcher %s of pool %s", who, pool)
+	launcher, _, _ := strings.Cut(state.Owner, "/")
+	who := fmt.Sprintf("launcher %s of pool %s", launcher, pool)
 	p := c.pools[pool]
 	if p == nil || number >= len(p.batches) || !c.turn(p.batches[number]) {
 		c.complain(who, fmt.Errorf("it writes about batch %d, which was not offered", number))
 		return
 	}
 	b := p.batches[number]
-	b.launcher, _, _ = strings.Cut(state.Owner, "/")
+	b.launcher = launcher
 	if err != nil {
 		c.complain(who, err)
 	}

@@ -389,7 +389,7 @@ func TestLiar(t *testing.T) {
 			c.append()
 			return
 		}
-		for _, wrong := range []string{job.Subject("event", "a", jobID, 1), job.Subject("event", "a", jobID, 99)} {
+		for _, wrong := range []string{job.Subject("event", "a", jobID, 1), job.Subject("event", "a", jobID, 99), job.Subject("event", "a", jobID, -1)} {
 			_, err := c.bus.Append(t.Context(), job.Entry{Subject: wrong, Header: map[string]string{"Owner": "east/1", "Ended": "//8"}}, 0, wrong)
 			o.check(err)
 		}

@@ -220,8 +220,8 @@ func load(ctx context.Context, bus Bus, pool, id string) (map[string]Signed, err
 		if err != nil {
 			return nil, err
 		}
-		of, _, number, _ := parts(e.Subject)
-		if n, _ := strconv.Atoi(e.Header[partsHeader]); number == len(found[of]) && number < n && n <= mostParts {
+		of, _, number, whole := parts(e.Subject)
+		if n, _ := strconv.Atoi(e.Header[partsHeader]); whole && number == len(found[of]) && number < n && n <= mostParts {
 			found[of] = append(found[of], e.Data)
 		}
 	}

@@ -211,8 +211,8 @@ type gathering struct {
 	states []string
 }
 
-// Those of hosts without a result, or with one that is not known.
-const waiting, running, unknown = "waiting", "running", "unknown"
+// Those of hosts without a result.
+const waiting, running = "waiting", "running"
 
 func (g *gathering) Begin(s fleet.Start) error {
 	g.hosts, g.states = s.Hosts, slices.Repeat([]string{waiting}, len(s.Hosts))
@@ -225,10 +225,7 @@ func (g *gathering) Started(index int) error {
 }
 
 func (g *gathering) Done(r fleet.Result, so fleet.Summary) error {
-	g.states[r.Index] = strings.ReplaceAll(r.Status().String(), "_", "-")
-	if r.Ran == fleet.RanUnknown {
-		g.states[r.Index] = unknown
-	}
+	g.states[r.Index] = r.Set()
 	return g.Sink.Done(r, so)
 }
 
@@ -240,7 +237,7 @@ func (g *gathering) sets() (sets []set) {
 	for i, h := range g.hosts {
 		names[g.states[i]] = append(names[g.states[i]], h.String())
 	}
-	for _, state := range []string{"failed", "unreachable", unknown, "not-started", running, waiting, "ok"} {
+	for _, state := range []string{"failed", "unreachable", "unknown", "not-started", running, waiting, "ok"} {
 		if hosts := names[state]; len(hosts) > 0 {
 			sets = append(sets, set{state, len(hosts), hostset.Fold(hosts)})
 		}

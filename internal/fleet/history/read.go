@@ -232,10 +232,8 @@ func belongs(r *fleet.Result, set string, started bool) bool {
 		return set == "unfinished" || set == "unknown"
 	case set == "incomplete":
 		return r.Incomplete != ""
-	case r.Ran == fleet.RanUnknown: // not failed: a repetition may run it twice
-		return set == "unknown"
 	}
-	return strings.ReplaceAll(r.Status().String(), "_", "-") == set
+	return r.Set() == set
 }
 
 // counts returns how many hosts each set has, by its name.
