@@ -51,7 +51,7 @@ type Batch struct {
 	Count
 }
 
-// Count counts hosts: those that have ended were started, those that failed have ended.
+// Count counts hosts: those that have ended were started or refused, those that failed have ended.
 type Count struct{ Hosts, Started, Ended, Failed int }
 
 // Living is a launcher that was heard of in the last minutes.
@@ -166,7 +166,7 @@ func (b *Board) apply(e Entry) {
 		}
 		batch := &p.Batches[number]
 		batch.Owner, _, _ = strings.Cut(s.Owner, "/")
-		batch.Started, batch.Ended, batch.Failed = s.Started.Count(), s.Ended.Count(), s.Failed.Count()
+		batch.Started, batch.Ended, batch.Failed = s.Started.Count(), s.carried(), s.Failed.Count()
 	}
 }
 

@@ -91,6 +91,8 @@ func TestBoard(t *testing.T) {
 		{"running", []Entry{far("web", id, 0, 5, 2, 1), far("web", id, 0, 5, 3, 1)}, 0, Count{9, 5, 3, 1}, Running},
 		{"done", []Entry{far("web", id, 0, 5, 5, 1), far("web", id, 1, 3, 3, 0), far("db", id, 0, 1, 1, 1)}, 48 * time.Hour, Count{9, 9, 9, 2}, Done},
 		{"stopped", []Entry{far("web", id, 0, 5, 5, 1), {Subject: subject(stopKind, "web", id, stopStarting), Data: []byte(`{"by":"alice"}`)}}, 0, Count{9, 5, 5, 1}, Halted},
+		{"none started", []Entry{far("web", id, 0, 2, 5, 1), far("web", id, 1, 0, 3, 0), far("db", id, 0, 0, 1, 0), {Subject: subject(stopKind, "web", id, stopRunning)}}, 0, Count{9, 2, 2, 1}, Halted},
+		{"refused", []Entry{far("web", id, 0, 0, 5, 5), far("web", id, 1, 0, 3, 3), far("db", id, 0, 0, 1, 1)}, 0, Count{9, 0, 9, 9}, Done},
 		{"expired", []Entry{far("web", id, 0, 5, 5, 1)}, 48 * time.Hour, Count{9, 5, 5, 1}, Expired},
 		{"lies", []Entry{far("web", id, 0, 90, 90, 90), far("web", id, 7, 5, 5, 5), far("web", id, mostBatches, 1, 1, 1), {Subject: "event.web.x"}, {Subject: "job.web." + Token(id) + ".9"}}, 0, Count{9, 5, 5, 5}, Running},
 	} {

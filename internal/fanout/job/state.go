@@ -53,6 +53,16 @@ func (b Bits) Count() (n int) {
 	return n
 }
 
+// carried counts the hosts that have ended, without those that nobody starts any more.
+func (s *State) carried() (n int) {
+	for i := range 8 * len(s.Ended) {
+		if s.Ended.Has(i) && (s.Started.Has(i) || s.Failed.Has(i)) {
+			n++
+		}
+	}
+	return n
+}
+
 func (s *State) clone() State {
 	return State{Owner: s.Owner, Started: slices.Clone(s.Started), Ended: slices.Clone(s.Ended), Failed: slices.Clone(s.Failed)}
 }
