@@ -38,6 +38,9 @@ func dashed(name, letters string) string {
 	return "--" + name
 }
 
+// onLaunchers is what goes there.
+const onLaunchers = "sshpace run --hub ADDRESS; launchers carry no files, and run commands and scripts only"
+
 // renamed maps names of commands and flags that are used elsewhere, such as in other programs for
 // many hosts, or were used before.
 var renamed = map[string]string{
@@ -53,6 +56,7 @@ var renamed = map[string]string{
 	"--rerun": "--hosts @last:failed", "--failed": "--rerun failed,unreachable", "--retry-failed": "--rerun failed,unreachable", "--retry": "--rerun failed,unreachable",
 	"--out": "--dir DIR", "--outdir": "--dir DIR", "--output": "--dir DIR", "--dry-run": "--list", "--check": "--list", "--table": "--rows", "--expand": "--names",
 	"--group": "--hosts @GROUP", "-g": "--hosts @GROUP", "--limit": "--hosts SET", "-a": "--hosts @all", "--user": "--login USER", "-u": "--login USER",
+	"--hub": onLaunchers, "--pool": onLaunchers, "--pools": onLaunchers,
 	"-t": "--timeout DURATION; for a terminal --tty, or ssh -t HOST to type into it", "-I": "--stdin", "--env": "sshpace run -w SET -- env NAME=VALUE COMMAND",
 }
 

@@ -87,12 +87,12 @@ func (f *hubFlags) bus(ctx context.Context, sys System, by connectionFlags, r jo
 	return bus, nil
 }
 
-// unreachable gives an error of a connection its exit code.
+// unreachable gives an error of a connection its exit code, and a remedy.
 func unreachable(err error) error {
 	if e, is := errors.AsType[*Error](err); is && e.Code != 0 {
 		return err
 	}
-	return &Error{Err: err, Code: ExitUnreachable, Hint: hintOf(err)}
+	return &Error{Err: err, Code: ExitUnreachable, Hint: cmp.Or(hintOf(err), "is a hub there, and its certificate for that name? sshpace hub --status on its machine says more")}
 }
 
 // address returns where the hub is.

@@ -47,6 +47,7 @@ func newJobsCommand(sys System) *cobra.Command {
 	flags.BoolVar(&f.remove, "remove", false, "remove a job that has ended, and its output, from its hub")
 	f.job.hubFlags.register(flags)
 	flags.BoolVar(&f.again, "rerun", false, "run a job again on sets of its hosts, such as failed,unreachable,unfinished, detached, too")
+	flags.BoolVarP(&f.pace.yes, "yes", "y", false, "answer yes to what the run of --rerun, or one that is continued, would ask")
 	flags.StringVar(&f.page, "page", "", "show the jobs in a page for browsers, at this `ADDRESS:PORT` of loopback (default any free port)")
 	flags.Lookup("page").NoOptDefVal = runsPage
 	return cmd
@@ -66,7 +67,7 @@ func (f *jobsFlags) run(ctx context.Context, sys System, flags *pflag.FlagSet, a
 		if err != nil {
 			return err
 		}
-		return background(ctx, sys, "run", "--detach", fmt.Sprintf("--quiet=%v", f.view.Quiet), "--rerun", rec.ID+":"+args[1])
+		return background(ctx, sys, "run", "--detach", fmt.Sprintf("--quiet=%v", f.view.Quiet), fmt.Sprintf("--yes=%v", f.pace.yes), "--rerun", rec.ID+":"+args[1])
 	case f.page != "":
 		return sys.showRuns(ctx, store, f.page)
 	case f.remove && len(args) != 1:
@@ -168,12 +169,17 @@ func (f *jobsFlags) atHub(ctx context.Context, sys System, store *history.Store,
 		return err
 	}
 	var jobs []history.Job
+	known := false
 	for _, o := range board.Jobs() {
 		n, stage := o.Count(), o.Stage
+		known = known || f.remove && o.ID == args[0]
 		if f.remove && o.ID == args[0] && (stage == job.Running || stage == job.Waiting) {
 			return usageError("sshpace jobs --stop "+o.ID, "job %s is %s", o.ID, stage)
 		}
 		jobs = append(jobs, history.Job{ID: o.ID, State: string(stage), Start: o.Start, Command: o.Text, Hosts: n.Hosts, Done: n.Ended, Failed: n.Failed, Stopped: o.Stopped})
+	}
+	if f.remove && !known {
+		return job.ErrUnknown(args[0])
 	}
 	if f.remove {
 		return bus.Remove(ctx, args[0])

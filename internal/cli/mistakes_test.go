@@ -114,6 +114,7 @@ var mistakes = []struct{ line, hint, then string }{
 	{"copy -w web1 -K known :/tmp", "write it as --sudo", "copy -w web1 --sudo --list known :/tmp"},
 	{"run -w web1 --retry-failed", "write it as --rerun failed,unreachable", "run --history"},
 	{"copy --rerun failed known :", "write it as --hosts @last:failed", "copy --hosts web1 --list known :"},
+	{"copy -w web1 --hub unix --pool web known :/tmp", "write it as sshpace run --hub ADDRESS", "run -w web1 --list uptime"},
 	{"fetch -w web1 --check :a b", "write it as --list", "fetch -w web1 --list :a b"},
 	{"run -w web1 -u root uptime", "write it as --login USER", "run -w web1 --login root --list uptime"},
 	{"run -w web1 --outdir out uptime", "write it as --dir DIR", "run -w web1 --dir out --list uptime"},

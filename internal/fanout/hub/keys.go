@@ -122,14 +122,14 @@ type credential struct {
 
 // Credential makes a .creds file, by the keys in the directory of a hub.
 func (NATS) Credential(directory string, r job.Role, valid time.Duration) ([]byte, error) {
+	var k keys
 	dir, err := safedir.Open(directory)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		defer dir.Close()
+		k, err = openKeys(dir, false)
 	}
-	defer dir.Close()
-	k, err := openKeys(dir, false)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fault.WithHint(fmt.Errorf("%s has no keys of a hub", dir.Path()), "start the hub once, or name its directory by --dir")
+		return nil, fault.WithHint(fmt.Errorf("%s has no keys of a hub", directory), "start the hub once, or name its directory by --dir")
 	}
 	if err != nil {
 		return nil, err

@@ -336,6 +336,9 @@ func (s *batchSink) Done(r fleet.Result, _ fleet.Summary) error {
 		}
 		r.Err = why.Error()
 	}
+	if r.Hint != "" && r.Ran == fleet.RanNo {
+		r.Hint = fmt.Sprintf("on launcher %s: %s", s.Name, r.Hint) // its files, not those of the reader
+	}
 	return s.end(r)
 }
 

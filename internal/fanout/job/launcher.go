@@ -80,6 +80,7 @@ func (p Launcher) Run(drain, hard context.Context) error {
 	defer l.stop(nil)
 	life, end := context.WithCancel(hard)
 	var all, beside sync.WaitGroup
+	l.Say(fmt.Sprintf("launcher %s takes hosts of pool %s", l.Name, l.Pool))
 	beside.Go(func() { l.live(life) })
 	beside.Go(func() { l.hear(life) })
 	err = l.take(&all)

@@ -558,21 +558,21 @@ func TestOneName(t *testing.T) {
 	y.open()
 	y.here("east")
 	y.until("it lives", func() bool { _, err := y.bus(job.RoleClient).Last(t.Context(), "alive.a.east"); return err == nil })
-	err := y.launcher(y.bus(job.LauncherRole("a")), "east", nil).Run(t.Context(), t.Context())
+	err := y.launcher(y.bus(job.LauncherRole("a")), "east", func(string) {}).Run(t.Context(), t.Context())
 	if err == nil || !strings.Contains(err.Error(), "runs already") {
 		t.Error(err)
 	}
 	bus := y.bus(job.LauncherRole("a"))
 	data, _ := json.Marshal(job.Alive{Instance: "west/1", Host: "elsewhere"})
 	y.check(bus.Put(t.Context(), job.Entry{Subject: "alive.a.west", Data: data}))
-	err = y.launcher(bus, "west", nil).Run(t.Context(), t.Context())
+	err = y.launcher(bus, "west", func(string) {}).Run(t.Context(), t.Context())
 	if err == nil || !strings.Contains(err.Error(), "has a launcher west on elsewhere") {
 		t.Error(err)
 	}
 	y.lease = 300 * time.Millisecond
 	ended := make(chan error)
 	for _, user := range []string{"", "-of-another-user"} {
-		twin := y.launcher(bus, "south", nil)
+		twin := y.launcher(bus, "south", func(string) {})
 		twin.State += user
 		go func() { ended <- twin.Run(t.Context(), t.Context()) }()
 	}

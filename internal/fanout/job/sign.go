@@ -49,7 +49,10 @@ func Sign(ctx context.Context, key string, getenv func(string) string, manifest 
 		return nil, fault.Usage("give --sign-key FILE, or load a key into the agent: ssh-add", "nothing is there to sign the job with")
 	}
 	signature, err := openssh.Sign(ctx, key, namespace, manifest, people)
-	return signature, fault.WithHint(err, "try ssh-keygen -Y sign -n "+namespace+" -f KEY FILE, or give another --sign-key")
+	if fault.HintOf(err) != "" { // there is no ssh-keygen
+		return nil, err
+	}
+	return signature, fault.WithHint(err, "load the key into an agent, where ssh-add asks for what it needs, or give another --sign-key")
 }
 
 // usualKey returns the first private key that ssh would use, "" for none.

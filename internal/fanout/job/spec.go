@@ -234,9 +234,14 @@ func load(ctx context.Context, bus Bus, pool, id string) (map[string]Signed, err
 		all[of] = signed
 	}
 	if len(all) == 0 {
-		return nil, fault.Usage("sshpace jobs --hub URL lists its jobs; a hub keeps them for a week", "the hub has no job %s", id)
+		return nil, ErrUnknown(id)
 	}
 	return all, nil
+}
+
+// ErrUnknown says that a hub does not have a job.
+func ErrUnknown(id string) error {
+	return fault.Usage("sshpace jobs --hub URL lists its jobs; a hub keeps them for a week", "the hub has no job %s", id)
 }
 
 // errUnreadable says that nobody can do anything with a job.

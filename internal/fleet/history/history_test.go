@@ -154,7 +154,11 @@ func TestShow(t *testing.T) {
 		t.Errorf("%+v", newest)
 	}
 	var record bytes.Buffer
-	if err := s.WriteJSON(&record, newest.ID); err != nil {
+	var last bytes.Buffer
+	if err := s.Print(&last, Listing{Words: []string{"last"}, JSON: true}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.WriteJSON(&record, newest.ID); err != nil || last.String() != record.String() {
 		t.Fatal(err)
 	}
 	if read, err := readRecord(&record); err != nil || read.ID != newest.ID || len(read.Results) == 0 {
@@ -747,9 +751,12 @@ func TestRewrite(t *testing.T) {
 	if err != nil || !strings.Contains(string(text), `"text":"said"`) {
 		t.Errorf("%v\n%s", err, text)
 	}
-	now, err := s.Read(rec.ID)
-	if err != nil || !now.Finished || now.Command != "uptime" || !now.Start.Equal(rec.Start) || len(now.Results) != 3 || now.How.Job != "abc234" || now.Summary.Unkept > 0 {
+	now, err := s.run("last", s.ids)
+	if err != nil || !now.Finished || now.State() != "done" || now.Command != "uptime" || !now.Start.Equal(rec.Start) || len(now.Results) != 3 || now.How.Job != "abc234" || now.Summary.Unkept > 0 {
 		t.Errorf("%+v, %v", now, err)
+	}
+	if now.Summary = (fleet.Summary{OK: 1, NotStarted: 2}); now.State() != "stopped" {
+		t.Errorf("with hosts that were not started it is %s", now.State())
 	}
 }
 

@@ -24,7 +24,7 @@ import (
 // killed (there is no end).
 func (rec *Record) State() string {
 	switch {
-	case rec.Finished && (rec.Summary.Stopped != "" || rec.Summary.Total() < len(rec.Hosts)):
+	case rec.Finished && (rec.Summary.Stopped != "" || rec.Summary.NotStarted > 0 || rec.Summary.Total() < len(rec.Hosts)):
 		return "stopped"
 	case rec.Finished:
 		return "done"

@@ -63,9 +63,9 @@ func (s *Store) Print(out io.Writer, l Listing) error {
 		show = s.ShowJSON
 	}
 	if len(l.Words) == 1 {
-		switch rec, err := s.Read(l.Words[0]); {
+		switch rec, err := s.run(l.Words[0], s.ids); {
 		case err == nil && l.JSON:
-			show = func(io.Writer, Listing) error { return s.WriteJSON(w, l.Words[0]) }
+			show = func(io.Writer, Listing) error { return s.WriteJSON(w, rec.ID) }
 		case err == nil:
 			show = func(io.Writer, Listing) error { return s.showRun(w, rec, l.View) }
 		case !errors.Is(err, ErrNone):
