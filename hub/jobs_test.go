@@ -290,10 +290,11 @@ func TestOtherProgram(t *testing.T) {
 	if err := errors.Join(os.Mkdir(bin, 0o700), os.WriteFile(filepath.Join(bin, "sshpace-hub"), []byte(read(t, os.Args[0])), 0o700)); err != nil {
 		t.Fatal(err)
 	}
-	for _, more := range [][]string{{"--", "echo ran"}, {"--detach", "--", "echo ran"}} {
-		p := y.startAs("sshpace", append(run("-w", "127.0.1.[1-2]"), more...)...)
-		if exit, out, said := p.ended(); exit != 0 {
-			t.Errorf("%s: exit %d: %s%s", more, exit, out, said)
+	for _, line := range [][]string{
+		run("-w", "127.0.1.[1-2]", "--", "echo ran"), run("-w", "127.0.1.[1-2]", "--detach", "--", "echo ran"), {"jobs", "--rerun", "last", "ok"},
+	} {
+		if exit, out, said := y.startAs("sshpace", line...).ended(); exit != 0 {
+			t.Errorf("%s: exit %d: %s%s", line, exit, out, said)
 		}
 		y.wants(0, "127.0.1.2 -> ran\n(.*\n)*2 hosts: 2 ok", "jobs", "last")
 	}

@@ -32,7 +32,7 @@ func (f *runFlags) detached(sys System, run func(*cobra.Command, []string) error
 		if err := unseen(cmd.Flags()); err != nil {
 			return err
 		}
-		if f.job.given() {
+		if f.overHub(sys) {
 			if err := sys.needHub(); err != nil { // which starts itself
 				return err
 			}
@@ -47,6 +47,15 @@ func (f *runFlags) detached(sys System, run func(*cobra.Command, []string) error
 		f.view.Unseen = true
 		return run(cmd, args)
 	}
+}
+
+// overHub reports whether the run, or the one that it repeats, is one of a hub.
+func (f *runFlags) overHub(sys System) bool {
+	if f.job.given() || f.rerun == "" {
+		return f.job.given()
+	}
+	rec, _, err := history.New(history.Dir(sys.Getenv)).Again(f.rerun, io.Discard)
+	return err == nil && rec.How.Job != ""
 }
 
 // unseen refuses flags about what is shown: that is up to who looks.

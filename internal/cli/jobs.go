@@ -47,7 +47,7 @@ func newJobsCommand(sys System) *cobra.Command {
 	flags.BoolVar(&f.remove, "remove", false, "remove a job that has ended, and its output, from its hub")
 	f.job.hubFlags.register(flags)
 	flags.BoolVar(&f.again, "rerun", false, "run a job again on sets of its hosts, such as failed,unreachable,unfinished, detached, too")
-	flags.BoolVarP(&f.pace.yes, "yes", "y", false, "answer yes to what the run of --rerun, or one that is continued, would ask")
+	flags.BoolVarP(&f.pace.yes, "yes", "y", false, "answer yes to --confirm-above and --then-confirm")
 	flags.StringVar(&f.page, "page", "", "show the jobs in a page for browsers, at this `ADDRESS:PORT` of loopback (default any free port)")
 	flags.Lookup("page").NoOptDefVal = runsPage
 	return cmd
