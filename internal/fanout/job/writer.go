@@ -52,13 +52,15 @@ type hostEnd struct {
 }
 
 // A writer holds mostHeld bytes of lines before whoever writes more waits. An entry has at most
-// mostLines of them. Entries are apart, and lines that nobody waits for linger, so that there are
-// few: each costs a hub as much as what it says about ten hosts.
+// mostLines of them. Hosts that start at once are gathered, entries are apart, and lines that
+// nobody waits for linger, so that there are few: each costs a hub as much as what it says about
+// ten hosts.
 const (
 	mostHeld  = 1 << 20
 	mostLines = 512 << 10
 	linger    = 50 * time.Millisecond
-	apart     = 10 * time.Millisecond
+	apart     = 50 * time.Millisecond
+	gather    = 2 * time.Millisecond
 )
 
 // begin reads the state of the batch.
@@ -196,6 +198,7 @@ func (w *writer) keep() {
 			case <-w.life.Done():
 			}
 		}
+		sched.For(w.life, gather)
 		for f, more := w.next(); more; f, more = w.next() {
 			sent := time.Now()
 			err := w.send(f)
