@@ -56,7 +56,7 @@ func wrong(h host, r *result, output string, lost losses, stopped bool) string {
 		return "other output"
 	case r.Ran == "no" && by.by != "":
 		return "it ran"
-	case r.Ran == "no" && !ended:
+	case r.Ran == "no" && !ended && !(r.Class == "local" && !lost[r.Launcher].IsZero()): // which slept while it asked ssh
 		return "nothing kept it from running"
 	case r.Ran == "no":
 	case r.Ran == "unknown" && !ended && (by.by == "" && len(lost) == 0 || by.by != "" && by.at.After(lost[by.by])):
@@ -140,6 +140,8 @@ func TestJudge(t *testing.T) {
 		{"unknown, none lost", nil, lines(unknown) + summary("failed"), nil, false, "not lost"},
 		{"waiting, stopped", nil, lines(waiting) + summary("not_started"), nil, true, ""},
 		{"waiting", nil, lines(waiting) + summary("not_started"), nil, false, "nothing kept"},
+		{"a launcher that slept", nil, lines(`"status":"unreachable","ran":"no","class":"local","launcher":"l1"`) + summary("unreachable"), after, false, ""},
+		{"a launcher that did not", nil, lines(`"status":"unreachable","ran":"no","class":"local","launcher":"l2"`) + summary("unreachable"), after, false, "nothing kept"},
 		{"waiting, but ran", ran("l1"), lines(waiting) + summary("not_started"), nil, true, "it ran"},
 		{"unreachable", nil, lines(`"status":"unreachable","ran":"no","class":"timeout"`) + summary("unreachable"), nil, true, "nothing kept"},
 		{"ended by stop", begun, lines(stopped, "a") + summary("failed"), nil, true, ""},
