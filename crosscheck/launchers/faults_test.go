@@ -26,7 +26,7 @@ import (
 var (
 	given  = flag.String("program", "", "sshpace-hub (default: it is built)")
 	atOnce = flag.Int("at-once", 8, "trials at once")
-	trials = flag.Int("trials", 8, "jobs with faults")
+	trials = flag.Int("trials", 6, "jobs with faults")
 	seed   = flag.Uint64("seed", 1, "of the first one; the others have the next ones")
 )
 
