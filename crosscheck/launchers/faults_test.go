@@ -203,12 +203,12 @@ func (j *trial) say(format string, args ...any) {
 	j.log = append(j.log, fmt.Sprintf("%s: ", time.Now().Format("05.000"))+fmt.Sprintf(format, args...))
 }
 
-// lose notes that a launcher was lost until now. What it had sent before arrives within a second.
+// lose notes that a launcher was lost until now. It may learn late that what it sent before arrived.
 func (j *trial) lose(m *member) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if m != j.hub && m != j.client {
-		j.lost[m.name] = time.Now().Add(time.Second)
+		j.lost[m.name] = time.Now().Add(2 * lease)
 	}
 }
 
