@@ -203,7 +203,7 @@ func (j *trial) say(format string, args ...any) {
 	j.log = append(j.log, fmt.Sprintf("%s: ", time.Now().Format("05.000"))+fmt.Sprintf(format, args...))
 }
 
-// lose notes that a launcher was lost until now. It may learn late that what it sent before arrived.
+// lose notes that a launcher was lost until now. It may learn late that an entry of it was kept.
 func (j *trial) lose(m *member) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
