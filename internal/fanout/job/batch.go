@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
@@ -352,7 +351,7 @@ func (b *batch) end(r fleet.Result) error {
 
 // unknown ends hosts that a launcher has started which is gone.
 func (b *batch) unknown() {
-	who, _, _ := strings.Cut(b.writer.previous(), "/")
+	who := nameOf(b.writer.previous())
 	lost := fmt.Sprintf("launcher %s was lost while the command may have run", who)
 	if who == "" {
 		lost = fmt.Sprintf("the hub has lost the results of launcher %s; the command may have run", b.Name)
@@ -380,7 +379,7 @@ func answered(err error) bool { return err == nil || errors.Is(err, ErrNoEntry) 
 // is gone: it has not said for a lease that it is alive, by our own clock, while the hub answered.
 func (b *batch) await() (gone bool) {
 	before := b.writer.previous()
-	name, _, _ := strings.Cut(before, "/")
+	name := nameOf(before)
 	if name == b.Name || CheckName("launcher", name) != nil {
 		return true // there is one of our name at a time
 	}

@@ -165,7 +165,7 @@ func (b *Board) apply(e Entry) {
 			p.Batches = append(p.Batches, Batch{})
 		}
 		batch := &p.Batches[number]
-		batch.Owner, _, _ = strings.Cut(s.Owner, "/")
+		batch.Owner = nameOf(s.Owner)
 		batch.Started, batch.Ended, batch.Failed = s.Started.Count(), s.carried(), s.Failed.Count()
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
@@ -186,7 +185,7 @@ func (c *Client) follow() {
 func (c *Client) read(e Entry) {
 	pool, _, number, _ := parts(e.Subject)
 	state, err := stateOf(e.Header)
-	launcher, _, _ := strings.Cut(state.Owner, "/")
+	launcher := nameOf(state.Owner)
 	who := fmt.Sprintf("launcher %s of pool %s", launcher, pool)
 	p := c.pools[pool]
 	if p == nil || number >= len(p.batches) || !c.turn(p.batches[number]) {

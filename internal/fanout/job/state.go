@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // State is how far the hosts of a batch are: the headers of each entry of its journal, over all
@@ -11,6 +12,12 @@ import (
 type State struct {
 	Owner                  string // instance of the launcher that may start hosts
 	Started, Ended, Failed Bits   // hosts, by their places in the batch; Failed are among Ended
+}
+
+// nameOf returns the name of the launcher with an instance.
+func nameOf(instance string) string {
+	name, _, _ := strings.Cut(instance, "/")
+	return name
 }
 
 // Bits is a set of numbers.
